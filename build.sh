@@ -22,8 +22,8 @@
 # APERTURE_ISA (avx2 or avx512), the instruction set that test and check compute with, and test with no other.
 #
 # third_party/lib is all that Go sees: links to the libraries of libtorch wherever they lie, libtorch.so as
-# a linker script, libcgotorch.so, libaperture.so with libaperture_first.so and, with CUDA, libaperture_cuda.so. Objects are
-# kept by the digest of what went into them, so that editing a file of torch/csrc compiles its folder.
+# a linker script, libcgotorch.so, libaperture.so with libaperture_first.so and, with CUDA, libaperture_cuda.so. Objects
+# are kept by the digest of what went into them, so that editing a file of torch/csrc compiles its folder.
 set -euo pipefail
 unset CDPATH
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -151,8 +151,8 @@ wants_cuda() {
     esac
 }
 
-# Sets $torch (a folder with lib/ and include/) and $torch_from (in words). Where it has to be fetched, the headers and libgomp
-# are there when this returns, the libraries after finish_fetching.
+# Sets $torch (a folder with lib/ and include/) and $torch_from (in words). Where it has to be fetched, the headers and
+# libgomp are there when this returns, the libraries after finish_fetching.
 find_libtorch() {
     local found
     torch=
@@ -181,8 +181,8 @@ find_libtorch() {
     command -v python3 >/dev/null ||
         stop "Python 3 with pip is needed to download libtorch: install it, for example with \`sudo apt-get install python3-pip\`, or set LIBTORCH to a folder that holds libtorch $torch_version."
     mkdir -p "$cache" 2>/dev/null || stop "$cache cannot be made: make it writable, or set XDG_CACHE_HOME to another folder."
-    # Two clones built at once download it once: the one that comes later waits for the lock. What downloads is no job of
-    # this shell, whose `wait -n` would take it for a compiler; it holds the lock to its end.
+    # Two clones built at once download it once: the one that comes later waits for the lock. What downloads is no job
+    # of this shell, whose `wait -n` would take it for a compiler; it holds the lock to its end.
     exec 8>"$cache/lock"
     flock 8
     if ! intact "$torch"; then
@@ -322,7 +322,8 @@ compile_all() {  # TITLE OBJECT-FOLDER FOLDER FLAGS-ARRAY SOURCE...
 link() {  # NAME OBJECT...
     local name=$1 gomp behind=() beside='$ORIGIN'
     shift
-    # Nothing of it is called: it stands behind libgomp so that its constructor runs before libgomp's and libtorch's (first.cc says why).
+    # Nothing of it is called: it stands behind libgomp so that its constructor runs before libgomp's and libtorch's
+    # (first.cc says why).
     [[ $name != libaperture.so ]] || behind=(-Wl,--no-as-needed "$lib/libaperture_first.so" -Wl,--as-needed)
     [[ $name != */* ]] || beside='$ORIGIN/..'
     # libgomp is the one that libtorch loads: two of them would keep two pools of threads.
@@ -404,9 +405,10 @@ precompile_headers() {
     echo "$key" >"$header.key"
 }
 
-# Writes into $lib/obj/units a source for each folder of torch/csrc, which includes the folder's files, and prints what is to be
-# compiled: libtorch's headers are then read, and their functions compiled, once a folder, which halves the time of a build
-# from nothing. Files that are for other instructions as a whole stay alone; first.cc is a library of its own.
+# Writes into $lib/obj/units a source for each folder of torch/csrc, which includes the folder's files, and prints what
+# is to be compiled: libtorch's headers are then read, and their functions compiled, once a folder, which halves the
+# time of a build from nothing. Files that are for other instructions as a whole stay alone; first.cc is a library of
+# its own.
 write_units() {
     local units=$lib/obj/units file folder
     local -A includes=()
@@ -468,8 +470,8 @@ build_cuda() {
     echo "$key" >"$lib/obj/cuda.key"
 }
 
-# The device that tests compute on instead of a GPU. No program links it; package checked loads it, and holds the digest of its
-# sources, which is taken as that of torch/csrc is, against the one that it answers.
+# The device that tests compute on instead of a GPU. No program links it; package checked loads it, and holds the digest
+# of its sources, which is taken as that of torch/csrc is, against the one that it answers.
 build_checked() {
     local sources key objects folder=torch/checked/csrc
     local checked_flags=("${header_flags[@]}" -include ../../../third_party/lib/obj/libtorch.h)
@@ -504,9 +506,9 @@ build_libs() {
     torch_settings=$({ echo "$torch_version"; cd "$gomp_in"; printf '%s\n' libgomp*
                        find -L "$torch/include" -name cmake_macros.h -exec sha256sum {} + | cut -c1-64 | sort; } | digest)
     jobs=$(jobs_allowed)
-    # How torch/csrc is compiled, from inside it. That no operation traps changes no result; without it g++ leaves loops with
-    # a choice in them, such as those of exponentials and dropout, unvectorised for AVX2, which has no masks. Where g++ 12
-    # inlines libtorch's reference counts, it warns of an overflow that is none.
+    # How torch/csrc is compiled, from inside it. That no operation traps changes no result; without it g++ leaves loops
+    # with a choice in them, such as those of exponentials and dropout, unvectorised for AVX2, which has no masks. Where
+    # g++ 12 inlines libtorch's reference counts, it warns of an overflow that is none.
     header_flags=(-std=c++17 -O3 -march=x86-64 -fno-trapping-math -fopenmp -fPIC -fvisibility=hidden -fmacro-prefix-map=./=
         -Wall -Wextra -Wno-stringop-overflow -I. -Iprocesses
         -isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
@@ -532,18 +534,18 @@ sanitize() {
     local usual=$lib lib=$root/third_party/sanitized options gotorch_key=usual  # gotorch is taken as it is
     mkdir -p "$lib/obj"
     echo "$gotorch_key" >"$lib/obj/gotorch.key"
-    # -O1 keeps loops as they stand, so that an access beyond an array shows; products are added without rounding between, as at
-    # -O3, on which the bits of equal rows depend. Without vptr, which wants the type information of classes that libtorch
-    # keeps to itself.
+    # -O1 keeps loops as they stand, so that an access beyond an array shows; products are added without rounding
+    # between, as at -O3, on which the bits of equal rows depend. Without vptr, which wants the type information of
+    # classes that libtorch keeps to itself.
     sanitizers=(-fexpensive-optimizations -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
     header_flags=("${header_flags[@]/#-O3/-O1}" -g1 "${sanitizers[@]}")
     link_libtorch
     cp "$usual/libcgotorch.so" "$lib/libcgotorch.so.tmp" && mv -f "$lib/libcgotorch.so.tmp" "$lib/libcgotorch.so"  # which a test may have mapped
     precompile_headers
     build_aperture
-    # Go's runtime and libtorch keep memory to the end of the process on purpose, so that leaks are not looked for; tests
-    # count live tensors instead. Go handles signals itself, and libtorch, which is not instrumented, fills vectors that
-    # our code made.
+    # Go's runtime and libtorch keep memory to the end of the process on purpose, so that leaks are not looked for;
+    # tests count live tensors instead. Go handles signals itself, and libtorch, which is not instrumented, fills
+    # vectors that our code made.
     options=detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:use_sigaltstack=0:protect_shadow_gap=0
     options+=:detect_container_overflow=0:alloc_dealloc_mismatch=0:abort_on_error=0:exitcode=66
     (( $# )) || { sanitize_threads "$usual"; set -- ./torch ./objectives ./models ./models/decode; }
@@ -552,8 +554,8 @@ sanitize() {
         ASAN_OPTIONS=$options UBSAN_OPTIONS=print_stacktrace=1" "$@"
 }
 
-# What runs beside the torch thread, under ThreadSanitizer: a program without Go, whose heap would lie where that keeps its
-# own records.
+# What runs beside the torch thread, under ThreadSanitizer: a program without Go, whose heap would lie where that keeps
+# its own records.
 sanitize_threads() {  # LIBRARIES
     local thread_flags=("${header_flags[@]}") objects
     thread_flags=("${thread_flags[@]/#-fsanitize=address,undefined/-fsanitize=thread}")
@@ -579,14 +581,15 @@ compile_dependencies() {
     exec 7>&-
 }
 
-# The flag of Go's linker that has gold join its objects with the libraries, where binutils have it: a program takes half of the time
-# that it takes with ld, which reads all that libtorch exports.
+# The flag of Go's linker that has gold join its objects with the libraries, where binutils have it: a program takes
+# half of the time that it takes with ld, which reads all that libtorch exports.
 find_linker() {
     quick_linker=
     ! $cc -fuse-ld=gold -Wl,--version >/dev/null 2>&1 || quick_linker=-extldflags=-fuse-ld=gold
 }
 
-# The import paths of the programs that depend on package torch, or of those that do not and need neither cgo nor the libraries.
+# The import paths of the programs that depend on package torch, or of those that do not and need neither cgo nor the
+# libraries.
 programs_of() {  # torch|pure
     go list -f '{{if eq .Name "main"}}{{$kind := "pure"}}{{range .Deps}}{{if eq . "'$module'/torch"}}{{$kind = "torch"}}{{end}}{{end}}{{$kind}} {{.ImportPath}}{{end}}' ./runs/... |
         sed -n "s/^$1 //p"
@@ -662,14 +665,14 @@ build() {
 }
 
 # The events of all tests, see internal/testreport. A rebuilt library is nothing that the cache of go test sees, hence
-# -count=1; go vet has run. One package more than there are processors runs at a time, since tests wait for processes, signals
-# and deadlines too.
+# -count=1; go vet has run. One package more than there are processors runs at a time, since tests wait for processes,
+# signals and deadlines too.
 go_test() { go test -json -count=1 -timeout 20m -vet=off -p=$((jobs + 1)) "$@" 2>&1; }
 
-# All tests; those of the kernels once more without AVX-512, where there is AVX-512 and the caller has not chosen; and those
-# of all that computes once more on the checked device. What is left out of the repetitions is quite the same in them, since
-# it searches, is built, is read or is sent without a kernel or a device of its own, tries Go's collector, compares numbers of
-# the CPU's threads on another device, or trains what the kernels' tests compare.
+# All tests; those of the kernels once more without AVX-512, where there is AVX-512 and the caller has not chosen; and
+# those of all that computes once more on the checked device. What is left out of the repetitions is quite the same in
+# them, since it searches, is built, is read or is sent without a kernel or a device of its own, tries Go's collector,
+# compares numbers of the CPU's threads on another device, or trains what the kernels' tests compare.
 test_events() {
     local status=0
     local same='TestConstraintsAreMet|TestConstrainedIsExhaustive|ParameterCounts$|TestGPTStartsAsGPT2|TestTrainingUnderGarbageCollection'
@@ -697,8 +700,8 @@ phase() {  # NAME COMMAND...
     phase_end "$name" $(( (${EPOCHREALTIME//[.,]/} - begun) / 1000 )) $((before[15] + before[16])) "$BASHPID"
     return $status
 }
-# The end of a phase that took so many milliseconds, before which the commands of a shell had computed for so many hundredths
-# of a second.
+# The end of a phase that took so many milliseconds, before which the commands of a shell had computed for so many
+# hundredths of a second.
 phase_end() {  # NAME MILLISECONDS HUNDREDTHS SHELL
     local now
     read -ra now <"/proc/$4/stat"
@@ -714,9 +717,9 @@ run_tests() {
     test_events | go run ./internal/testreport
 }
 
-# Every fuzzer on one processor. Seeds and crashers run as ordinary tests, too. An input that reaches new code is made smaller
-# in at most 100 tries, where the default spends a minute on each. Files lie in memory, where it has a place for them: on a disk
-# readers of files get through an eighth of the inputs.
+# Every fuzzer on one processor. Seeds and crashers run as ordinary tests, too. An input that reaches new code is made
+# smaller in at most 100 tries, where the default spends a minute on each. Files lie in memory, where it has a place for
+# them: on a disk readers of files get through an eighth of the inputs.
 #
 # Up to Go 1.26 the end of the seconds is now and then an error, without an input that failed (go.dev/issue/75804).
 only_late() { grep -q '^ *context deadline exceeded$' "$1" && ! grep -q -e 'Failing input' -e '^panic' "$1"; }
@@ -751,7 +754,8 @@ link_for_release() {
 # The newest version of glibc that these files ask for.
 least_glibc() { objdump -T "$@" 2>/dev/null | grep -oE 'GLIBC_[0-9.]+' | cut -c7- | sort -uV | tail -n 1; }
 
-# Programs are linked anew for it: stripped, without this folder's name, and looking for libraries beside themselves alone.
+# Programs are linked anew for it: stripped, without this folder's name, and looking for libraries beside themselves
+# alone.
 make_dist() {  # PROGRAM...
     local version name folder file programs=() work=$root/dist/.work
     version=$(git describe --tags --always --dirty 2>/dev/null || echo unversioned)

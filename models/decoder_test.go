@@ -22,8 +22,8 @@ func TestDecodersEqualFull(t *testing.T) {
 	})
 }
 
-// equalsFull decodes four sources, with one hypothesis of a sentence that becomes three, reordering and dropped sentences, and
-// compares each step with what the network says of the whole prefix; attention too, where full has it.
+// equalsFull decodes four sources, with one hypothesis of a sentence that becomes three, reordering and dropped
+// sentences, and compares each step with what the network says of the whole prefix; attention too, where full has it.
 func equalsFull(t *testing.T, name string, decoder models.Decoder, source models.Tokens,
 	full func(source, prev models.Tokens) torch.States, limit float64) {
 	t.Helper()

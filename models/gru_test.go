@@ -74,8 +74,8 @@ func TestGRUCarriesItsState(t *testing.T) {
 	})
 }
 
-// TestGRUNoise: without noise training is evaluation; dropped recurrent weights leave the first step alone and move the second,
-// and all noise together trains.
+// TestGRUNoise: without noise training is evaluation; dropped recurrent weights leave the first step alone and move the
+// second, and all noise together trains.
 func TestGRUNoise(t *testing.T) {
 	torch.Test(t, func() {
 		m, p := newRecurrent(t, models.NewGRU, noise{}, torch.Float64)

@@ -8,7 +8,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// inPlane checks that states are what the last layer normalisation of a network leaves: sum_j (h_j - b_j) / g_j is 0 in each.
+// inPlane checks that states are what the last layer normalisation of a network leaves: sum_j (h_j - b_j) / g_j is 0 in
+// each.
 func inPlane(t *testing.T, network any, hidden_ND torch.Tensor) {
 	t.Helper()
 	gain_D, bias_D := models.LastNorm(network)

@@ -8,10 +8,9 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// PositionTable returns the vectors of sinusoidal positions, [longest + tokenize.Pad + 1, D]. Without other settings they
-// are fairseq's: row p is [sin(p w_0) ... sin(p w_{h-1}), cos(p w_0) ... cos(p w_{h-1})] with h = D/2 and
-// w_i = 10000^(-i/(h-1)); an odd D ends in a zero, and the row of padding is zero. The first token of a sentence has
-// p = 2.
+// PositionTable returns the vectors of sinusoidal positions, [longest + tokenize.Pad + 1, D]. Without other settings
+// they are fairseq's: row p is [sin(p w_0) ... sin(p w_{h-1}), cos(p w_0) ... cos(p w_{h-1})] with h = D/2 and w_i =
+// 10000^(-i/(h-1)); an odd D ends in a zero, and the row of padding is zero. The first token of a sentence has p = 2.
 func (c Settings) PositionTable() []float64 {
 	divisor := c.Width/2 - 1
 	if c.Sinusoids == "paper" {

@@ -6,8 +6,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestCentre: the mean of W is 0 after an update, differences of word vectors and probabilities stay, whatever W is made
-// of and whichever softmaxes score it.
+// TestCentre: the mean of W is 0 after an update, differences of word vectors and probabilities stay, whatever W is
+// made of and whichever softmaxes score it.
 func TestCentre(t *testing.T) {
 	for _, method := range []string{"centre", "centre+spectrum", "centre+mos", "centre+adaptive",
 		"adaptive+centre+spectrum"} {

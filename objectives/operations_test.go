@@ -9,7 +9,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// PyTorch counts the products of a program of plain operators, forward and backward, as every output layer counts its own.
+// PyTorch counts the products of a program of plain operators, forward and backward, as every output layer counts its
+// own.
 func TestOperations(t *testing.T) {
 	var golden map[string]float64
 	data, err := os.ReadFile("testdata/operations.json")

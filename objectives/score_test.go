@@ -29,9 +29,9 @@ func (o *Output) with(terms ...LossTerm) {
 // capped is 2 tanh(z/2) of scores z.
 var capped = ScoreTransform(func(scores torch.Tensor) torch.Tensor { return scores.MulScalar(0.5).Tanh().MulScalar(2) })
 
-// softmaxes are settings of every embedding with every likelihood of the softmax family, by what they are: with each kind of
-// label smoothing and without; with each kind of perturbation and without; with the z-loss and without; with a bias and
-// without.
+// softmaxes are settings of every embedding with every likelihood of the softmax family, by what they are: with each
+// kind of label smoothing and without; with each kind of perturbation and without; with the z-loss and without; with a
+// bias and without.
 func softmaxes(each func(what string, s Settings)) {
 	for _, embedding := range []string{"", "+spectrum"} {
 		for _, likelihood := range []string{"", "+mos", "+adaptive", "+adaptive narrowed"} {
@@ -66,8 +66,8 @@ func softmaxes(each func(what string, s Settings)) {
 	}
 }
 
-// TestFusedEqualsPlain holds what fused kernels compute to the plain function of scores, in values and all gradients, for all
-// that the methods of the softmax family can be, in float64, float32 and bfloat16.
+// TestFusedEqualsPlain holds what fused kernels compute to the plain function of scores, in values and all gradients,
+// for all that the methods of the softmax family can be, in float64, float32 and bfloat16.
 func TestFusedEqualsPlain(t *testing.T) {
 	const v, d, n = 31, 7, 13
 	torch.Test(t, func() {
@@ -113,8 +113,8 @@ func TestFusedEqualsPlain(t *testing.T) {
 	})
 }
 
-// TestTransformOfScores: every likelihood trains, evaluates and decodes with the same transformed scores, whatever else is
-// done to its loss, and no search takes them for those of a plain softmax.
+// TestTransformOfScores: every likelihood trains, evaluates and decodes with the same transformed scores, whatever else
+// is done to its loss, and no search takes them for those of a plain softmax.
 func TestTransformOfScores(t *testing.T) {
 	const v, d, n = 31, 7, 13
 	torch.Test(t, func() {

@@ -124,7 +124,8 @@ func TestRetractionGivesTheNearest(t *testing.T) {
 	}
 }
 
-// TestProximalOrthogonality compares with (X + w Q) / (1 + w) from the singular value decomposition, and checks when it comes.
+// TestProximalOrthogonality compares with (X + w Q) / (1 + w) from the singular value decomposition, and checks when it
+// comes.
 func TestProximalOrthogonality(t *testing.T) {
 	for _, size := range sizes {
 		for _, scale := range []float64{0, 20} { // of the prior: U's gradients are divided by something, too
@@ -174,8 +175,8 @@ func TestProximalOrthogonality(t *testing.T) {
 	}
 }
 
-// TestProximalStepIsThePenalties: near orthonormal columns a small proximal step is the step along the penalties' gradients, as
-// the preconditioner leaves them.
+// TestProximalStepIsThePenalties: near orthonormal columns a small proximal step is the step along the penalties'
+// gradients, as the preconditioner leaves them.
 func TestProximalStepIsThePenalties(t *testing.T) {
 	const rate = 1e-3
 	torch.Test(t, func() {

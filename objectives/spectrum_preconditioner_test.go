@@ -8,8 +8,9 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestPreconditioner: plain gradient descent has column k of V's gradient divided by the present s_k^2, or by the mean of these where
-// that is larger, times a gain where there is one; U's is divided by c^2 times the mean where that is above 1; the others stay as they are.
+// TestPreconditioner: plain gradient descent has column k of V's gradient divided by the present s_k^2, or by the mean
+// of these where that is larger, times a gain where there is one; U's is divided by c^2 times the mean where that is
+// above 1; the others stay as they are.
 func TestPreconditioner(t *testing.T) {
 	for _, method := range []string{"spectrum", "sn"} {
 		torch.Test(t, func() {

@@ -80,8 +80,8 @@ func TestPriorValues(t *testing.T) {
 		[]float64{2 / math.E, 2 / math.E / math.E}, 1e-12)
 }
 
-// TestDefaultsOfBothPriors: at its defaults either method starts on its curve, with the same ratio of the smallest to the largest
-// singular value and the norm of a dense matrix, and pays the squared distance from there.
+// TestDefaultsOfBothPriors: at its defaults either method starts on its curve, with the same ratio of the smallest to
+// the largest singular value and the norm of a dense matrix, and pays the squared distance from there.
 func TestDefaultsOfBothPriors(t *testing.T) {
 	const v, d = 47, 16
 	curves := map[string]func(k, ratio float64) float64{ // over c1, for K = 16

@@ -25,7 +25,8 @@ type UnlikelihoodSettings struct {
 }
 
 // Unlikelihood is the token-level loss of Welleck et al. (2020), "Neural text generation with unlikelihood training",
-// against repetition: with C the words that stand before the target y in its sequence, each counted once and y left out,
+// against repetition: with C the words that stand before the target y in its sequence, each counted once and y left
+// out,
 //
 //	-log p(y) - alpha sum_{c in C} log(1 - p(c)),  1 - p(c) at least 1e-5
 //

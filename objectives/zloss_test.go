@@ -6,9 +6,9 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestZLoss: a target pays zeta (log Z)^2 beside its cross-entropy, of clean scores where a perturbation lowers the target's;
-// of a mixture, the mean over its components; of an adaptive softmax, of the head and of the target's tail. The clean
-// loss and evaluation do not know of it.
+// TestZLoss: a target pays zeta (log Z)^2 beside its cross-entropy, of clean scores where a perturbation lowers the
+// target's; of a mixture, the mean over its components; of an adaptive softmax, of the head and of the target's tail.
+// The clean loss and evaluation do not know of it.
 func TestZLoss(t *testing.T) {
 	const v, d, n, zeta = 31, 7, 5, 0.03
 	for _, method := range []string{"mle", "adversarial", "spectrum", "mos", "mos+adversarial", "adaptive"} {

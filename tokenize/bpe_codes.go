@@ -82,8 +82,8 @@ func codesVersion(row string) (string, error) {
 // zeroParts end a version without changing it.
 var zeroParts = regexp.MustCompile(`(\.0+)+$`)
 
-// Write writes the codes as subword-nmt does: the version, unless 0.1, then one merge a line. 0.1 is written too where the
-// first merge ends in a carriage return, which would else be taken for the end of a line.
+// Write writes the codes as subword-nmt does: the version, unless 0.1, then one merge a line. 0.1 is written too where
+// the first merge ends in a carriage return, which would else be taken for the end of a line.
 func (c *Codes) Write(w io.Writer) error {
 	returns := len(c.Merges) > 0 && strings.HasSuffix(c.Merges[0].Right, "\r")
 	return writeRows(w, func(yield func(string, string) bool) {

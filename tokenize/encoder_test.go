@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// An Encoder gives the ids of Words and Encode, also when it forgets what it has seen, and of words longer than it remembers, whether a
-// unit is a symbol of the codes or, as with options and old codes, is made otherwise.
+// An Encoder gives the ids of Words and Encode, also when it forgets what it has seen, and of words longer than it
+// remembers, whether a unit is a symbol of the codes or, as with options and old codes, is made otherwise.
 func TestEncoder(t *testing.T) {
 	words := &WordCounts{}
 	var lines []string

@@ -77,7 +77,8 @@ func perlEscape(rest string, inClass bool) (translated string, used int, err err
 }
 
 // protect returns the line squeezed, with stand-ins for the pieces that patterns match, and those pieces. Patterns see
-// the line with a space at each end; what is nothing but spaces stays. Every occurrence of a piece is protected, wherever its pattern matched.
+// the line with a space at each end; what is nothing but spaces stays. Every occurrence of a piece is protected,
+// wherever its pattern matched.
 func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
 	padded := m.padded(line)
 	var pieces []string

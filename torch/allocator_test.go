@@ -51,7 +51,8 @@ func hugePages(t *testing.T) (heap, other int64) {
 	return heap, other
 }
 
-// TestProductsOfManyShapes: what oneDNN prepared for a shape is half a megabyte, and few are kept: 800 would take 500 MB.
+// TestProductsOfManyShapes: what oneDNN prepared for a shape is half a megabyte, and few are kept: 800 would take 500
+// MB.
 func TestProductsOfManyShapes(t *testing.T) {
 	ofCPU(t)
 	if !torch.HasBFloat16() {

@@ -30,8 +30,8 @@ func (d Device) name() string {
 // IsCUDA reports whether d is a CUDA device.
 func (d Device) IsCUDA() bool { return strings.HasPrefix(string(d), "cuda") }
 
-// FindDevice resolves "cpu", "cuda", "cuda:N" or "auto" (CUDA where there is one), and turns TF32 off where it finds one
-// (AllowTF32). It must come before the first tensor: libtorch asks for CUDA once. The name of an accelerator that a
+// FindDevice resolves "cpu", "cuda", "cuda:N" or "auto" (CUDA where there is one), and turns TF32 off where it finds
+// one (AllowTF32). It must come before the first tensor: libtorch asks for CUDA once. The name of an accelerator that a
 // loaded library has registered with libtorch, as "NAME:N", is known too.
 func FindDevice(name string) (Device, error) {
 	if name == "" || name == string(CPU) {

@@ -8,8 +8,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/files"
 )
 
-// sources are those of the C++ side at the time when this package was compiled. Go does not know what a library was made
-// from, and compiles anew where one of these changes.
+// sources are those of the C++ side at the time when this package was compiled. Go does not know what a library was
+// made from, and compiles anew where one of these changes.
 //
 //go:embed csrc
 var sources embed.FS

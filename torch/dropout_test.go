@@ -158,7 +158,8 @@ func TestDropoutDoesNotDependOnThreads(t *testing.T) {
 	})
 }
 
-// regularised gives value and gradient of a function of an input drawn from one seed, weighted by numbers drawn in the same way.
+// regularised gives value and gradient of a function of an input drawn from one seed, weighted by numbers drawn in the
+// same way.
 func regularised(dtype torch.DType, shape []int64, f func(x torch.Tensor) torch.Tensor) (value, gradient torch.Tensor) {
 	draw := torch.NewStream(5, "inputs")
 	x := draw.Normal(0, 1, dtype, device, shape...)

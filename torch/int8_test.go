@@ -9,7 +9,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestInt8Extremes: inputs and weights that are all as large as they can be: their sums fit, with few weights and with many.
+// TestInt8Extremes: inputs and weights that are all as large as they can be: their sums fit, with few weights and with
+// many.
 func TestInt8Extremes(t *testing.T) {
 	torch.Test(t, func() {
 		for _, shape := range [][2]int64{{64, 8}, {400, 300}} {

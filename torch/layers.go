@@ -12,8 +12,8 @@ func Linear(x, weight, bias Tensor) Tensor {
 	return made(op, C.ap_linear(x.c(op), weight.c(op), bias.orNull(op), &out), &out, x, weight, bias)
 }
 
-// Operand is x as a product has it: in bfloat16 under Autocast, else as it is. Several products of one x share it, so that
-// x is rounded once; their gradients of x are then summed in bfloat16.
+// Operand is x as a product has it: in bfloat16 under Autocast, else as it is. Several products of one x share it, so
+// that x is rounded once; their gradients of x are then summed in bfloat16.
 func Operand(x Tensor) Tensor {
 	var out C.ap_tensor
 	return made("Operand", C.ap_product_operand(x.c("Operand"), &out), &out, x)
@@ -62,8 +62,8 @@ func LayerNorm(x, gain, bias Tensor, eps float64) Tensor {
 // Attention is scaled dot-product attention: softmax(q k^T / sqrt(d)) v for q [B,H,T,d] and k, v [B,H,S,d]. The boolean
 // mask, broadcast to [B,H,T,S], is true where a key takes part; the zero Tensor stands for no mask. Causal lets
 // position t see the keys up to t, and excludes a mask. What AttentionMask makes of a mask may stand for it. Under
-// Autocast on the CPU operands in bfloat16 give a result in bfloat16 and keep nothing wider for the backward pass. There
-// a query whose keys are all beside the mask gets zeros; on a GPU it gets what libtorch's kernel makes of it.
+// Autocast on the CPU operands in bfloat16 give a result in bfloat16 and keep nothing wider for the backward pass.
+// There a query whose keys are all beside the mask gets zeros; on a GPU it gets what libtorch's kernel makes of it.
 func Attention(q, k, v, mask Tensor, causal bool) Tensor {
 	const op = "Attention"
 	var out C.ap_tensor

@@ -35,10 +35,10 @@ type LSTMOptions struct {
 //
 // On float32 CPU tensors it is fused, and results and gradients have the same bits for any number of threads, with
 // either instruction set. The products for all steps at once are MKL's, which keep that promise as long as neither
-// MKL_CBWR nor APERTURE_MKL_BY_MAKER tells MKL otherwise. Under Autocast the operands of products are rounded to bfloat16,
-// in the steps' own only where HasBFloat16; sums, gates and states stay float32, as does all of a layer that is not fused.
-// Elsewhere the layer is libtorch's, and where that does not serve, without steps or on the CPU with Lengths,
-// LSTMReference.
+// MKL_CBWR nor APERTURE_MKL_BY_MAKER tells MKL otherwise. Under Autocast the operands of products are rounded to
+// bfloat16, in the steps' own only where HasBFloat16; sums, gates and states stay float32, as does all of a layer that
+// is not fused. Elsewhere the layer is libtorch's, and where that does not serve, without steps or on the CPU with
+// Lengths, LSTMReference.
 func LSTM(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Tensor) {
 	const op = "LSTM"
 	width := w.Hidden.Size(-1)

@@ -129,8 +129,8 @@ func runLSTM(f lstm, c lstmCase) []torch.Tensor {
 	return results
 }
 
-// lstmCases are shapes beside and between the kernels' blocks, few and many steps, dropped weights, ragged columns, both
-// directions, and no step at all.
+// lstmCases are shapes beside and between the kernels' blocks, few and many steps, dropped weights, ragged columns,
+// both directions, and no step at all.
 var lstmCases = []lstmCase{
 	{steps: 1, columns: 1, in: 1, width: 1},
 	{steps: 5, columns: 4, in: 3, width: 16},
@@ -175,8 +175,8 @@ func autocastLSTM(x, h, c torch.Tensor, w torch.LSTMWeights, o torch.LSTMOptions
 	return out, hN, cN
 }
 
-// TestLSTMUnderAutocast: products are in bfloat16, whose rounding moves results by some thousandths of their length; results
-// stay float32. A pair of a panel that met the wrong numbers would move them by much more.
+// TestLSTMUnderAutocast: products are in bfloat16, whose rounding moves results by some thousandths of their length;
+// results stay float32. A pair of a panel that met the wrong numbers would move them by much more.
 func TestLSTMUnderAutocast(t *testing.T) {
 	for _, c := range append(lstmCases, lstmCase{steps: 4, columns: 31, in: 5, width: 65, drop: 0.4}) {
 		c.weights = 0.5 / math.Sqrt(float64(c.width)) // larger ones make more of a difference at each step

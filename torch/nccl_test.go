@@ -28,8 +28,8 @@ func groupOfOne(t *testing.T) (g *Group, leave func()) {
 	}
 }
 
-// Where build.sh has made no libaperture_cuda.so, sums go by the CPU's memory. A library that cannot be opened is named, and
-// so is the function that a library lacks.
+// Where build.sh has made no libaperture_cuda.so, sums go by the CPU's memory. A library that cannot be opened is
+// named, and so is the function that a library lacks.
 func TestNCCLLibrary(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), ncclLibrary)
 	if err := os.WriteFile(broken, []byte("no library"), 0o644); err != nil {
@@ -56,8 +56,8 @@ func TestNCCLLibrary(t *testing.T) {
 	})
 }
 
-// A process with libtorch's CUDA side makes a group of NCCL. Where there is a GPU it sums on it; where there is none, NCCL's own
-// words become a sentence. The test starts itself, so that no other sees CUDA.
+// A process with libtorch's CUDA side makes a group of NCCL. Where there is a GPU it sums on it; where there is none,
+// NCCL's own words become a sentence. The test starts itself, so that no other sees CUDA.
 func TestNCCL(t *testing.T) {
 	if os.Getenv(memberOf) == "" {
 		c := exec.Command(os.Args[0], "-test.run=^TestNCCL$", "-test.v")

@@ -111,8 +111,8 @@ func member(t *testing.T, store *Store, rank, size int) {
 	sums(t, g)
 }
 
-// sums proves that buckets sum gradients, that a parameter with none anywhere keeps none, and that one with a gradient on some
-// processes has their sum on all.
+// sums proves that buckets sum gradients, that a parameter with none anywhere keeps none, and that one with a gradient
+// on some processes has their sum on all.
 func sums(t *testing.T, g *Group) {
 	var params []Tensor
 	for i, n := range []int64{3, 47, 1, 31} {

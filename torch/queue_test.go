@@ -65,7 +65,8 @@ func TestQueueRuns(t *testing.T) {
 	}
 }
 
-// TestQueuePanics: what is no *Error is raised again in the caller, with its value and its place, and the thread goes on.
+// TestQueuePanics: what is no *Error is raised again in the caller, with its value and its place, and the thread goes
+// on.
 func TestQueuePanics(t *testing.T) {
 	crossed := func(body func()) (value any) {
 		defer func() { value = recover() }()

@@ -39,8 +39,8 @@ func zLoss(zeta float64) []torch.ScoreTerm {
 	}}
 }
 
-// TestFusedEqualsPlain holds every fused kernel to the plain function of a chunk's scores, in values and all gradients, for
-// all that can be asked of a loss, on odd shapes.
+// TestFusedEqualsPlain holds every fused kernel to the plain function of a chunk's scores, in values and all gradients,
+// for all that can be asked of a loss, on odd shapes.
 func TestFusedEqualsPlain(t *testing.T) {
 	torch.Test(t, func() {
 		r := rand.New(rand.NewPCG(1, 7))
@@ -92,8 +92,8 @@ func autocast(f mixtureFunction) mixtureFunction {
 // capped is 5 tanh(z/5) of scores z.
 func capped(scores torch.Tensor) torch.Tensor { return scores.MulScalar(0.2).Tanh().MulScalar(5) }
 
-// TestTransformedScores compares a softmax and a mixture of transformed scores with plain operators on all of them, where the
-// shift comes before the transform and a term sees what comes out of it.
+// TestTransformedScores compares a softmax and a mixture of transformed scores with plain operators on all of them,
+// where the shift comes before the transform and a term sees what comes out of it.
 func TestTransformedScores(t *testing.T) {
 	torch.Test(t, func() {
 		for form, functions := range zForms {
@@ -166,8 +166,8 @@ func TestTransformedLogProbs(t *testing.T) {
 	})
 }
 
-// gatedCase is a loss that no kernel knows: a softmax whose scores a gate of each position and a vector over the vocabulary
-// scale.
+// gatedCase is a loss that no kernel knows: a softmax whose scores a gate of each position and a vector over the
+// vocabulary scale.
 type gatedCase struct {
 	lossCase
 	gate, vector torch.Tensor // [N,2], [V]
@@ -199,8 +199,8 @@ func (c gatedCase) operands() []torch.Tensor {
 	return []torch.Tensor{c.hidden, c.weight, c.bias, c.gate, c.vector}
 }
 
-// TestScoreLoss: any function of scores and of further operands, by rows and whole, gives what it gives of all scores at once,
-// with all gradients.
+// TestScoreLoss: any function of scores and of further operands, by rows and whole, gives what it gives of all scores
+// at once, with all gradients.
 func TestScoreLoss(t *testing.T) {
 	torch.Test(t, func() {
 		c := newGatedCase()
@@ -324,8 +324,9 @@ func TestScoreLossRefuses(t *testing.T) {
 	})
 }
 
-// BenchmarkLosses takes training steps of a softmax by its fused kernel and by plain operators in turn. plain/fused is the
-// median of the ratios of their times, with the smallest and the largest; MB are the peaks of memory that a step takes.
+// BenchmarkLosses takes training steps of a softmax by its fused kernel and by plain operators in turn. plain/fused is
+// the median of the ratios of their times, with the smallest and the largest; MB are the peaks of memory that a step
+// takes.
 func BenchmarkLosses(b *testing.B) {
 	for _, v := range []int64{10000, 37000} {
 		for name, terms := range map[string][]torch.ScoreTerm{"mle": nil, "zloss": zLoss(1e-4)} {

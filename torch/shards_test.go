@@ -11,7 +11,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestReadShards: matrices of a checkpoint in shards, in all floating-point types, are those that PyTorch converts to float32, bit for bit.
+// TestReadShards: matrices of a checkpoint in shards, in all floating-point types, are those that PyTorch converts to
+// float32, bit for bit.
 func TestReadShards(t *testing.T) {
 	torch.Test(t, func() {
 		for _, path := range []string{"testdata/shards", "testdata/shards/model.safetensors.index.json"} {

@@ -54,7 +54,8 @@ func TestShiftedSoftmaxLossGradientsByDifferences(t *testing.T) {
 	})
 }
 
-// TestShiftOfNothing: a shift of 0 changes not one bit, and elsewhere than on the CPU, where sums run in another order, next to nothing.
+// TestShiftOfNothing: a shift of 0 changes not one bit, and elsewhere than on the CPU, where sums run in another order,
+// next to nothing.
 func TestShiftOfNothing(t *testing.T) {
 	torch.Test(t, func() {
 		for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {

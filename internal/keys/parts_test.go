@@ -35,8 +35,8 @@ var vehicles = keys.New[struct {
 	Vehicle vehicle `toml:"vehicle"`
 }]("")
 
-// TestParts: the keys of parts stand in the section that holds them, in the order of the list, with their defaults, and are
-// set, checked and printed like any other.
+// TestParts: the keys of parts stand in the section that holds them, in the order of the list, with their defaults, and
+// are set, checked and printed like any other.
 func TestParts(t *testing.T) {
 	var names []string
 	for _, k := range vehicles.Keys() {

@@ -29,8 +29,8 @@ func (s *Schema[C]) Print(c *C, task string) string {
 
 var stated = regexp.MustCompile(`[(;] ?default (.*)\)\.$`)
 
-// Stated are the defaults that a configuration states in its comments, as Print writes them, by name. A key whose comment states none has
-// the zero value of its type.
+// Stated are the defaults that a configuration states in its comments, as Print writes them, by name. A key whose
+// comment states none has the zero value of its type.
 func Stated(text string) map[string]any {
 	defaults := map[string]any{}
 	section, comment := "", ""

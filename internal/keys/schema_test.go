@@ -10,8 +10,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/keys"
 )
 
-// toy is a configuration in the way of package experiment: keys above all sections, sections, and structs of other packages
-// that stand within a section.
+// toy is a configuration in the way of package experiment: keys above all sections, sections, and structs of other
+// packages that stand within a section.
 type toy struct {
 	Name string `toml:"name" help:"what it is called"`
 
@@ -52,7 +52,8 @@ type deepest struct {
 
 var schema = keys.New[toy]("")
 
-// Keys come in the order of the fields, with the section and the tags of what they stand in where they have none themselves.
+// Keys come in the order of the fields, with the section and the tags of what they stand in where they have none
+// themselves.
 func TestKeys(t *testing.T) {
 	var got []string
 	for _, k := range schema.Keys() {
@@ -98,7 +99,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// A struct that a section of another configuration embeds has a schema of its own too, whose names are those of the whole.
+// A struct that a section of another configuration embeds has a schema of its own too, whose names are those of the
+// whole.
 func TestPrefix(t *testing.T) {
 	s := keys.New[train]("train")
 	var names []string

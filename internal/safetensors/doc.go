@@ -13,6 +13,6 @@
 //
 // # Caveats
 //
-// The package checks the header against the size of the file, and leaves elements to its callers. Types that it does not
-// know may stand in a header: Lay learns from its caller which can be read, and with which size.
+// The package checks the header against the size of the file, and leaves elements to its callers. Types that it does
+// not know may stand in a header: Lay learns from its caller which can be read, and with which size.
 package safetensors

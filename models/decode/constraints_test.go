@@ -15,7 +15,8 @@ import (
 // glued joins a third of all ids to the next, as pieces inside a word are.
 func glued(before, after int32) bool { return before%3 == 0 }
 
-// count counts a phrase that stands between words from a place on, occurrences not overlapping: what a search has to reach, seen slowly.
+// count counts a phrase that stands between words from a place on, occurrences not overlapping: what a search has to
+// reach, seen slowly.
 func count(ids []int32, from int, phrase []int32, joined func(before, after int32) bool) (n int) {
 	for i := from; i+len(phrase) <= len(ids); i++ {
 		end := i + len(phrase)

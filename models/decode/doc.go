@@ -15,8 +15,8 @@
 // as no unfinished one can get into the translations that are asked for. The other choice are the length penalty and
 // the stop rule of GNMT (Wu et al. 2016, section 7). A beam of 1 is greedy search.
 //
-// [Searcher.SearchConstrained] finds translations that begin with given words and hold given phrases, by the dynamic beam
-// allocation of Hu et al. (2019). [Searcher.Attend] says what the words of translations attend to.
+// [Searcher.SearchConstrained] finds translations that begin with given words and hold given phrases, by the dynamic
+// beam allocation of Hu et al. (2019). [Searcher.Attend] says what the words of translations attend to.
 //
 // A softmax over a matrix is fastest as a [Softmax]: product, softmax and selection are then one operator. Every other
 // [Scorer] gives log-probabilities.

@@ -27,8 +27,8 @@ func (v vectors) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor) 
 	return scores, ids
 }
 
-// Greedy search by the nearest words is greedy search over scores of all words; a beam, a block of n-grams and a shortest
-// length need the scores of all.
+// Greedy search by the nearest words is greedy search over scores of all words; a beam, a block of n-grams and a
+// shortest length need the scores of all.
 func TestNearestWordsAreTheGreedySearch(t *testing.T) {
 	eachModel(t, func(t *testing.T, f *fixture) {
 		s := sources(f, 20, 12)

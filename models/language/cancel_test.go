@@ -37,7 +37,8 @@ func countTo(t *testing.T, last int64) *countdown {
 	return c
 }
 
-// A cancelled context ends a call with its cause: before it begins, while it waits for its turn, and between two chunks or words.
+// A cancelled context ends a call with its cause: before it begins, while it waits for its turn, and between two chunks
+// or words.
 func TestCancel(t *testing.T) {
 	m := openCounts(t)
 	text := strings.Join(counting(6, 2000, 20), "\n")

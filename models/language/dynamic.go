@@ -99,8 +99,9 @@ const searchSteps = 6
 // MostPasses is how often SearchDynamic asks for a loss at most: at its start, and on two axes both ways.
 const MostPasses = 1 + 2*2*searchSteps
 
-// SearchDynamic finds the rate and the decay of the least loss, as score gives it ([DynamicModel.NLL]), walking from start
-// in steps of factors as long as that helps, first with the rate; where the weights diverge it goes on to lower rates.
+// SearchDynamic finds the rate and the decay of the least loss, as score gives it ([DynamicModel.NLL]), walking from
+// start in steps of factors as long as that helps, first with the rate; where the weights diverge it goes on to lower
+// rates.
 func SearchDynamic(start Dynamic, score func(Dynamic) (float64, error)) (Dynamic, error) {
 	best := start
 	least, err := score(best)

@@ -12,8 +12,8 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
-// Texts from a store, made and found again, are those that are read from files: ids, words, sums. A run's own words, another order or another
-// text has another store; a store that cannot be kept changes nothing.
+// Texts from a store, made and found again, are those that are read from files: ids, words, sums. A run's own words,
+// another order or another text has another store; a store that cannot be kept changes nothing.
 func TestReadFilesGivesTheTexts(t *testing.T) {
 	folder, run := t.TempDir(), t.TempDir()
 	write := func(name, text string) {

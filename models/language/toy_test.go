@@ -16,8 +16,8 @@ import (
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// The toy language counts: a line is "eight nine ten eleven", from one number to a larger one, which a small network soon
-// learns but for where lines begin and end.
+// The toy language counts: a line is "eight nine ten eleven", from one number to a larger one, which a small network
+// soon learns but for where lines begin and end.
 
 var (
 	ones = strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen " +

@@ -93,7 +93,8 @@ var scenes = map[string]func(t *testing.T, p *Peers) error{
 	},
 }
 
-// play starts three processes of this test, which play a scene by a store of this process, and gives what each says at its end.
+// play starts three processes of this test, which play a scene by a store of this process, and gives what each says at
+// its end.
 func play(t *testing.T, name string) [3]string {
 	t.Helper()
 	store, err := torch.OpenStore(loopback, 0, true, "aperture//", 20*time.Second)

@@ -18,7 +18,8 @@ func (w work) Operations() torch.Operations {
 	return torch.Operations{Forward: float64(w) / 3, Backward: 2 * float64(w) / 3}
 }
 
-// Sums of 8 bytes for every 4 at 2 processes, hidden as far as the backward pass of the last batch and the last bucket let them.
+// Sums of 8 bytes for every 4 at 2 processes, hidden as far as the backward pass of the last batch and the last bucket
+// let them.
 func TestPredict(t *testing.T) {
 	torch.Test(t, func() {
 		const million = 1 << 20

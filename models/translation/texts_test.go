@@ -50,8 +50,8 @@ func started(t *testing.T, s translation.Settings, folder, store string) (*bitex
 	return texts, pair
 }
 
-// A first start, a second one and one without a store have the pairs and vocabularies that Learn and Encode give of lines in
-// memory, for all that a text goes through.
+// A first start, a second one and one without a store have the pairs and vocabularies that Learn and Encode give of
+// lines in memory, for all that a text goes through.
 func TestStoreIsWhatLearningGives(t *testing.T) {
 	english, german := lines(3)
 	folder := t.TempDir()
@@ -109,7 +109,8 @@ func TestStoreIsWhatLearningGives(t *testing.T) {
 	}
 }
 
-// What was learnt is taken from the store as it lies there; an archive that says it holds more than its file is not unpacked.
+// What was learnt is taken from the store as it lies there; an archive that says it holds more than its file is not
+// unpacked.
 func TestPackedLearntIsMadeAnew(t *testing.T) {
 	english, german := lines(3)
 	folder, store := t.TempDir(), filepath.Join(t.TempDir(), "store")
@@ -203,8 +204,8 @@ func TestStoreDependsOnWhatMatters(t *testing.T) {
 	}
 }
 
-// TestTrainPairs: of the training text as many pairs are taken as asked for, at equal distances; what is learnt knows no other words. Other
-// texts are whole, and sums are those of the files.
+// TestTrainPairs: of the training text as many pairs are taken as asked for, at equal distances; what is learnt knows
+// no other words. Other texts are whole, and sums are those of the files.
 func TestTrainPairs(t *testing.T) {
 	folder := t.TempDir()
 	inFiles(t, folder, []string{"one", "two", "three", "four", "five", "six", "seven"},

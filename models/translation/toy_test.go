@@ -17,8 +17,9 @@ import (
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// The toy languages count: "Forty-seven, three and eight." is "Siebenundvierzig, drei und acht." Their words have parts that
-// byte-pair encoding finds, and numbers of one digit are translated word by word, which a small network soon learns.
+// The toy languages count: "Forty-seven, three and eight." is "Siebenundvierzig, drei und acht." Their words have parts
+// that byte-pair encoding finds, and numbers of one digit are translated word by word, which a small network soon
+// learns.
 
 var (
 	englishOnes = strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen " +
@@ -120,7 +121,8 @@ heads = 2
 max_positions = 32
 `
 
-// digitsConfig is of a network that learns to translate lines of digits in a second, knows few positions, and no rare words.
+// digitsConfig is of a network that learns to translate lines of digits in a second, knows few positions, and no rare
+// words.
 const digitsConfig = `
 [data]
 merges = 0

@@ -93,8 +93,8 @@ func rows(t *testing.T, folder, language string) (all []string) {
 	return all
 }
 
-// A size keeps the first types of the full vocabulary, words or pieces, exactly so many beside the special tokens; what it leaves
-// out is the unknown word. A size beyond the text keeps all.
+// A size keeps the first types of the full vocabulary, words or pieces, exactly so many beside the special tokens; what
+// it leaves out is the unknown word. A size beyond the text keeps all.
 func TestSizesKeepTheMostFrequent(t *testing.T) {
 	english, german := numbers(3, 150, 1000)
 	joint := few(func(*bitext.TextSettings) {})
@@ -132,8 +132,9 @@ func TestSizesKeepTheMostFrequent(t *testing.T) {
 	}
 }
 
-// With a file of vectors the size counts the words that have one; a word of the text is <unk> where it has none or is too rare, and
-// <unk> has the vector of words that are outside. Without a file <unk> has a vector of its own, made of the rarer words.
+// With a file of vectors the size counts the words that have one; a word of the text is <unk> where it has none or is
+// too rare, and <unk> has the vector of words that are outside. Without a file <unk> has a vector of its own, made of
+// the rarer words.
 func TestSizeWithVectors(t *testing.T) {
 	english, german := numbers(1, 80, 1000)
 	_, full := learn(t, apart("word", "word"), english, german)
@@ -194,8 +195,8 @@ func TestSizeWithVectors(t *testing.T) {
 	}
 }
 
-// The paper's text: tokenizer -a -no-escape, then truecased. Raw text comes back. The tokens before truecasing are those of the
-// Moses tokenizer.
+// The paper's text: tokenizer -a -no-escape, then truecased. Raw text comes back. The tokens before truecasing are
+// those of the Moses tokenizer.
 func TestTextOfThePaper(t *testing.T) {
 	english := []string{
 		`He says the Dog of the house barks.`, `A man at the US border saw the dog.`,
@@ -235,7 +236,8 @@ func TestTextOfThePaper(t *testing.T) {
 		}
 	}
 
-	// The model is the one that runs/text truecase-train makes of the tokenised text, and what was kept reads as what was learnt.
+	// The model is the one that runs/text truecase-train makes of the tokenised text, and what was kept reads as what was
+	// learnt.
 	plain := d
 	plain.Truecase = false
 	before, _ := learn(t, plain, english, german)

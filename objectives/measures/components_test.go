@@ -37,8 +37,8 @@ func corners(sizes []float64, mean float64, turn bool) torch.Tensor {
 	return w.AddScalar(mean)
 }
 
-// TestIsoScore has the closed forms: 1 for one variance in all directions, 0 for a line, (k-1)/(n-1) for k of n dimensions; and is
-// that of the published steps, whatever the mean, the scale and the axes are.
+// TestIsoScore has the closed forms: 1 for one variance in all directions, 0 for a line, (k-1)/(n-1) for k of n
+// dimensions; and is that of the published steps, whatever the mean, the scale and the axes are.
 func TestIsoScore(t *testing.T) {
 	torch.Test(t, func() {
 		for _, n := range []int{2, 5, 31} {

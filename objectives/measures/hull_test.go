@@ -12,9 +12,9 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// parted solves by linear programming whether the origin lies in the hull of points: the least sum of the components' sizes that
-// a mixture of them can have, min |P^T l|_1 with l >= 0 and sum l = 1. Writing P^T l = q - p with p, q >= 0 makes it one of standard form, which
-// begins at the first point.
+// parted solves by linear programming whether the origin lies in the hull of points: the least sum of the components'
+// sizes that a mixture of them can have, min |P^T l|_1 with l >= 0 and sum l = 1. Writing P^T l = q - p with p, q >= 0
+// makes it one of standard form, which begins at the first point.
 func parted(t *testing.T, points []float64, d int) float64 {
 	t.Helper()
 	n := len(points) / d
@@ -84,8 +84,8 @@ func TestHullAgainstLinearProgram(t *testing.T) {
 	}
 }
 
-// TestHullOfKnownShapes: the middle of a simplex is the nearest, also far from the origin and with points that add nothing; the
-// corners of a cross contain the origin, those of half of it have it on their edge.
+// TestHullOfKnownShapes: the middle of a simplex is the nearest, also far from the origin and with points that add
+// nothing; the corners of a cross contain the origin, those of half of it have it on their edge.
 func TestHullOfKnownShapes(t *testing.T) {
 	for _, d := range []int{1, 2, 9, 64} {
 		simplex, cross := make([]float64, d*d), make([]float64, 2*d*d)
@@ -114,7 +114,8 @@ func TestHullOfKnownShapes(t *testing.T) {
 	}
 }
 
-// TestHullOfManyStates: of a cloud around the origin, 4 D points contain it and D/2 do not (Wendel 1962), and a cone never does.
+// TestHullOfManyStates: of a cloud around the origin, 4 D points contain it and D/2 do not (Wendel 1962), and a cone
+// never does.
 func TestHullOfManyStates(t *testing.T) {
 	const d = 100
 	for n, want := range map[int]bool{d / 2: false, 4 * d: true} {
@@ -134,7 +135,8 @@ func TestHullOfManyStates(t *testing.T) {
 	}
 }
 
-// TestMargins: a radius is that of the hull of all others, less than the nearest distance, and 0 for a word among others.
+// TestMargins: a radius is that of the hull of all others, less than the nearest distance, and 0 for a word among
+// others.
 func TestMargins(t *testing.T) {
 	torch.Test(t, func() {
 		const n, d = 301, 5

@@ -7,7 +7,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestIsotropyOfIsotropicVectors: rows that point everywhere alike have I1 near 1 and I2 near 0, a common direction takes that away.
+// TestIsotropyOfIsotropicVectors: rows that point everywhere alike have I1 near 1 and I2 near 0, a common direction
+// takes that away.
 func TestIsotropyOfIsotropicVectors(t *testing.T) {
 	torch.Test(t, func() {
 		w := torch.NewStream(1, "matrix").Normal(0, 0.25, torch.Float32, torch.CPU, 20000, 16)
@@ -102,7 +103,8 @@ func TestSampledIsotropy(t *testing.T) {
 	})
 }
 
-// TestPartitionSpread: against the definition, and by its limits: 0 without length, sqrt(V)-small for many short vectors.
+// TestPartitionSpread: against the definition, and by its limits: 0 without length, sqrt(V)-small for many short
+// vectors.
 func TestPartitionSpread(t *testing.T) {
 	torch.Test(t, func() {
 		s := torch.NewStream(9, "matrix")

@@ -35,8 +35,8 @@ func naive(rows [][]float64) (distances, cosines []float64) {
 	return distances, cosines
 }
 
-// TestRowsAgainstEachOther: nearest distances and mean cosines are those of a search row by row, also with equal rows and a row
-// of zeros, and of more rows than are compared at a time.
+// TestRowsAgainstEachOther: nearest distances and mean cosines are those of a search row by row, also with equal rows
+// and a row of zeros, and of more rows than are compared at a time.
 func TestRowsAgainstEachOther(t *testing.T) {
 	torch.Test(t, func() {
 		drawn := torch.NewStream(1, "rows").Normal(0.3, 1, torch.Float64, torch.CPU, 301, 7).Float64s()

@@ -6,7 +6,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestProjection: rows made of two orthonormal directions come back as their coordinates, and the rest of a matrix is left out.
+// TestProjection: rows made of two orthonormal directions come back as their coordinates, and the rest of a matrix is
+// left out.
 func TestProjection(t *testing.T) {
 	torch.Test(t, func() {
 		s := torch.NewStream(1, "matrix")

@@ -9,7 +9,8 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// TestCentre: the mean of the unit vectors of words goes, from <unk> and the file's </s> too, and not from a constant </s>.
+// TestCentre: the mean of the unit vectors of words goes, from <unk> and the file's </s> too, and not from a constant
+// </s>.
 func TestCentre(t *testing.T) {
 	v := words("a", "b", "c")
 	for _, end := range []string{"", "</s> 0 2\n"} {

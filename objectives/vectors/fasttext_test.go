@@ -34,8 +34,8 @@ func golden(t *testing.T, name string) (words []string, vectors map[string][]flo
 	return words, vectors
 }
 
-// TestFastTextVectors: words that the models have and words that they lack get fastText's own vectors, scaled to length 1; those
-// that are too short for an n-gram, or that a model without n-grams lacks, get none.
+// TestFastTextVectors: words that the models have and words that they lack get fastText's own vectors, scaled to length
+// 1; those that are too short for an n-gram, or that a model without n-grams lacks, get none.
 func TestFastTextVectors(t *testing.T) {
 	for name, composed := range map[string]int{"a": 12, "b": 12, "c": 0, "labels": 12} {
 		all, want := golden(t, "fasttext-"+name+".vec")

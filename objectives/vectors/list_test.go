@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestReadAll: text with and without a header and binary give the same vectors, as long as they are, repeated and special
-// words too.
+// TestReadAll: text with and without a header and binary give the same vectors, as long as they are, repeated and
+// special words too.
 func TestReadAll(t *testing.T) {
 	folder := t.TempDir()
 	path := func(name, text string) string {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestNumbers: as strconv has them, also next to the middle between two float32, at the limits and where nothing is a number.
+// TestNumbers: as strconv has them, also next to the middle between two float32, at the limits and where nothing is a
+// number.
 func TestNumbers(t *testing.T) {
 	texts := []string{
 		"0", "-0", "1", "+1.5", ".5", "5.", "-.25e2", "1e-5", "1E5", "1.00000005960464477539", "16777217", "16777219",

@@ -17,8 +17,8 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// slowText reads text vectors as the package did before it read in pieces: line by line, each number with strconv, and the mean of
-// all words that stand for no symbol.
+// slowText reads text vectors as the package did before it read in pieces: line by line, each number with strconv, and
+// the mean of all words that stand for no symbol.
 func slowText(t *testing.T, content string, v *tokenize.Vocabulary) *Table {
 	t.Helper()
 	c := &collector{v: v}
@@ -48,8 +48,8 @@ func slowText(t *testing.T, content string, v *tokenize.Vocabulary) *Table {
 	return c.finish()
 }
 
-// TestTextInPieces: a text of many pieces gives bit for bit what reading it line by line gives, on any number of processors, and
-// errors name the right line.
+// TestTextInPieces: a text of many pieces gives bit for bit what reading it line by line gives, on any number of
+// processors, and errors name the right line.
 func TestTextInPieces(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	var b strings.Builder
@@ -99,7 +99,8 @@ func TestTextInPieces(t *testing.T) {
 	}
 }
 
-// TestMeanOfSomeWords: behind the first bytes of a large file some words stand for all, and the mean is nearly that of all.
+// TestMeanOfSomeWords: behind the first bytes of a large file some words stand for all, and the mean is nearly that of
+// all.
 func TestMeanOfSomeWords(t *testing.T) {
 	v := words("the")
 	c := &collector{v: v}
@@ -134,8 +135,8 @@ func TestMeanOfSomeWords(t *testing.T) {
 	}
 }
 
-// BenchmarkOpenText reads 400,000 vectors of 300 numbers, 0.9 GB, of which a text has 10,000, and says how many times as long that
-// takes as counting the lines.
+// BenchmarkOpenText reads 400,000 vectors of 300 numbers, 0.9 GB, of which a text has 10,000, and says how many times
+// as long that takes as counting the lines.
 func BenchmarkOpenText(b *testing.B) {
 	r := rand.New(rand.NewPCG(11, 12))
 	path := filepath.Join(b.TempDir(), "x.vec")

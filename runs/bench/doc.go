@@ -24,9 +24,9 @@
 // APERTURE_PYTHON, names the interpreter that has their packages. A row whose peer is missing is named with the command
 // that installs it; the others are measured all the same, and the exit code is then 1.
 //
-// -device cuda has both sides of translation, objectives, lm and layers work on a GPU, in full float32 where no row says
-// bfloat16. A piece then ends when the GPU has done it, memory is that of the tensors on it, and outside_products is not
-// known.
+// -device cuda has both sides of translation, objectives, lm and layers work on a GPU, in full float32 where no row
+// says bfloat16. A piece then ends when the GPU has done it, memory is that of the tensors on it, and outside_products
+// is not known.
 //
 // # Suites
 //
@@ -61,6 +61,7 @@
 //
 // # Caveats
 //
-// On a processor our memory is what our allocator counts; a peer's is resident memory of its process, after freed memory was handed
-// back. The matrix library's own buffers are in the latter only; they are small beside the tensors of every row here.
+// On a processor our memory is what our allocator counts; a peer's is resident memory of its process, after freed
+// memory was handed back. The matrix library's own buffers are in the latter only; they are small beside the tensors of
+// every row here.
 package main

@@ -91,8 +91,8 @@ func mixtureLayer(positions, width, vocabulary int64, components int) layer {
 	return l
 }
 
-// adaptiveLayer is an adaptive softmax whose clusters begin at these ranks, each a fourth as wide as the one before; its
-// peer is PyTorch's own module.
+// adaptiveLayer is an adaptive softmax whose clusters begin at these ranks, each a fourth as wide as the one before;
+// its peer is PyTorch's own module.
 func adaptiveLayer(positions, width, vocabulary int64, cutoffs ...int64) layer {
 	l := softmaxLayer(positions, width, vocabulary)
 	const divisor = 4
@@ -174,8 +174,8 @@ func spreadTargets(n, v int64) []int64 {
 	return ids
 }
 
-// zipfTargets are n words of a vocabulary of v, behind its special symbols, as often as a text by Zipf's law has the word
-// of each rank.
+// zipfTargets are n words of a vocabulary of v, behind its special symbols, as often as a text by Zipf's law has the
+// word of each rank.
 func zipfTargets(n, v int64) []int64 {
 	ids, all, sum, i := make([]int64, n), 0.0, 0.0, int64(0)
 	for rank := range v - 4 {

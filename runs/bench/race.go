@@ -51,8 +51,8 @@ func (r *race) close() {
 	r.closers = nil
 }
 
-// inBFloat16 makes the row one of products in bfloat16. Where the processor has no instructions for them it is false, and the
-// row says so instead of measuring.
+// inBFloat16 makes the row one of products in bfloat16. Where the processor has no instructions for them it is false,
+// and the row says so instead of measuring.
 func (r *race) inBFloat16() bool {
 	if !r.onHost() || torch.HasBFloat16() {
 		r.products = torch.BFloat16

@@ -85,8 +85,8 @@ func (s scaled) train(b *bench, r *race, processes int) (float64, error) {
 	return s.perToken(records, r)
 }
 
-// perToken is the mean time of a token in the updates that count. What several processes spent on sums goes to the row's
-// remark.
+// perToken is the mean time of a token in the updates that count. What several processes spent on sums goes to the
+// row's remark.
 func (s scaled) perToken(records []report.Record, race *race) (float64, error) {
 	seconds, n := 0.0, 0
 	var before, last report.Record

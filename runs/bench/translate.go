@@ -54,8 +54,8 @@ func (n network) translating(compute string, parts int) func(b *bench, r *race) 
 	}
 }
 
-// translatingAlone is translating against CTranslate2 with each sentence by itself, as a user waits for one. A pair takes
-// 20 of the first sentences.
+// translatingAlone is translating against CTranslate2 with each sentence by itself, as a user waits for one. A pair
+// takes 20 of the first sentences.
 func (n network) translatingAlone(compute string, most int) func(b *bench, r *race) error {
 	return func(b *bench, r *race) error {
 		s := n.besideCTranslate2(compute, most/20)

@@ -12,8 +12,8 @@ import (
 	"github.com/aperture-ml/aperture/runs/compare/significance"
 )
 
-// TestCommittedTables: differences, p over seeds and intervals of the committed pages are what the linear model makes of
-// the scores in the all.csv beside them.
+// TestCommittedTables: differences, p over seeds and intervals of the committed pages are what the linear model makes
+// of the scores in the all.csv beside them.
 func TestCommittedTables(t *testing.T) {
 	const results = "../../docs/results"
 	for _, page := range []struct {

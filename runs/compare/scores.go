@@ -238,8 +238,8 @@ func (m measure) bySeed(rows []*row) [][]float64 {
 	return scores
 }
 
-// power is the share of experiments that are to find a difference of the size that is called detectable, at 0.05 for all
-// rows together.
+// power is the share of experiments that are to find a difference of the size that is called detectable, at 0.05 for
+// all rows together.
 const power = 0.8
 
 // needed prints how many seeds rows need for a difference of each test score to be found.

@@ -198,8 +198,8 @@ func (e *evaluation) readBySearch() string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// searching gives losses on the beginning of the validation text, those that were found before without computing. The first
-// that it computes says how long a search takes.
+// searching gives losses on the beginning of the validation text, those that were found before without computing. The
+// first that it computes says how long a search takes.
 func (e *evaluation) searching(moving *language.DynamicModel) (func(language.Dynamic) (float64, error), error) {
 	kept, err := record.KeptSearch(e.Run, record.Conditions{Texts: e.readBySearch(), Statistics: e.Statistics,
 		Epsilon: e.following.Epsilon, Chunk: e.following.Chunk, Context: fmt.Sprint(e.own())})

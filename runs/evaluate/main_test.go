@@ -67,8 +67,8 @@ func evaluateAndSay(t *testing.T, arguments ...string) (stdout, progress string,
 	return out.String(), said.String(), err
 }
 
-// TestSearchIsKept: what a search found is asked of the run's folder under the same conditions, and under no others; the
-// result is the same.
+// TestSearchIsKept: what a search found is asked of the run's folder under the same conditions, and under no others;
+// the result is the same.
 func TestSearchIsKept(t *testing.T) {
 	folder := trained(t)
 	search := func(tokens int) (out, said string) {

@@ -39,7 +39,8 @@ func prepared(t *testing.T, arguments ...string) (out string, err error) {
 	return stdout.String(), err
 }
 
-// From the archives of every corpus to twenty updates of its run, with the preset and the names of files that are its own.
+// From the archives of every corpus to twenty updates of its run, with the preset and the names of files that are its
+// own.
 func TestFromArchivesToUpdates(t *testing.T) {
 	for _, c := range prepare.Corpora() {
 		spec := experiment.SpecOf(c.Name)

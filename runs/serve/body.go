@@ -47,8 +47,8 @@ type fields map[string]any
 // or of a form.
 func (a *app) bodyLimit() int64 { return 64<<10 + 12*int64(a.flags.MaxChars) }
 
-// read reads the fields of a request from its body: JSON, or a form of either kind. Values in the address count as those
-// of a form.
+// read reads the fields of a request from its body: JSON, or a form of either kind. Values in the address count as
+// those of a form.
 func (a *app) read(r *http.Request, body []byte) (fields, error) {
 	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil && r.Header.Get("Content-Type") != "" {

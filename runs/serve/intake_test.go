@@ -49,8 +49,8 @@ func status(c net.Conn) (code int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// TestSlowSenders: more callers than there are slots send their bodies slowly. Others are answered meanwhile, and so are
-// the slow ones when they have sent all.
+// TestSlowSenders: more callers than there are slots send their bodies slowly. Others are answered meanwhile, and so
+// are the slow ones when they have sent all.
 func TestSlowSenders(t *testing.T) {
 	a := started(t)
 	address, _ := listening(t, a)

@@ -84,8 +84,8 @@ func isWord(r rune) bool {
 }
 
 // insets finds the text of each kept element in a translation, whose words then belong to that place of the source. A
-// text may stand there more than once: where it stands as a word, and by the links, comes first. inside tells which tags
-// belong to kept elements.
+// text may stand there more than once: where it stands as a word, and by the links, comes first. inside tells which
+// tags belong to kept elements.
 func (x *marked) insets(text string, source, target []span, links []int) (sets []inset, inside []bool) {
 	inside = make([]bool, len(x.tags))
 	linked := slices.Clone(links)

@@ -49,7 +49,8 @@ train.learning_rate = [1.0, 0.9, 0.8, 0.7, 0.1, 0.05, 0.01, 0.005]`), "-out", fi
 	checkProgress(t, log, 1, 8+4+2+1)
 }
 
-// TestMethodFails: a method of which every trial fails does not keep the others from being chosen, and one trial is enough to follow.
+// TestMethodFails: a method of which every trial fails does not keep the others from being chosen, and one trial is
+// enough to follow.
 func TestMethodFails(t *testing.T) {
 	for _, lines := range []string{"search = \"halving\"\ntrials = 4\nrungs = 3\nkeep = 2",
 		"search = \"random\"\ntrials = 1\nshared = \"control\""} {
@@ -130,8 +131,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestKilledPretending: a sweep that is killed again and again, and whose runs are killed, ends as if nothing had happened, and
-// no run that had ended is made twice.
+// TestKilledPretending: a sweep that is killed again and again, and whose runs are killed, ends as if nothing had
+// happened, and no run that had ended is made twice.
 func TestKilledPretending(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "sweep")
 	file := searchText(t, twoMethods)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFollow: where the control searches for all, the others train with its best values, and search only what is theirs; one that
-// joins later does so too.
+// TestFollow: where the control searches for all, the others train with its best values, and search only what is
+// theirs; one that joins later does so too.
 func TestFollow(t *testing.T) {
 	const shared = `shared = "control"
 seeds = 2

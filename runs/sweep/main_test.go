@@ -19,8 +19,8 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
-// TestMain lets the test's binary be three programs: the tests, the sweep (so that it can be killed), and a program that pretends
-// to train.
+// TestMain lets the test's binary be three programs: the tests, the sweep (so that it can be killed), and a program
+// that pretends to train.
 func TestMain(m *testing.M) {
 	switch os.Getenv("SWEEP_ROLE") {
 	case "sweep":
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// pretend takes the flags of a training run, sleeps for its updates, and leaves the files of one. Its validation loss is best at
-// the learning rate 0.001, falls with its length, and differs with the seed. A rate above 0.5 fails.
+// pretend takes the flags of a training run, sleeps for its updates, and leaves the files of one. Its validation loss
+// is best at the learning rate 0.001, falls with its length, and differs with the seed. A rate above 0.5 fails.
 func pretend(args []string) {
 	given := map[string]string{"steps": "20", "train.learning_rate": "0.01", "report.test": "true"}
 	for _, arg := range args {
@@ -148,8 +148,8 @@ train.learning_rate = [0.01, 0.001]
 [method.cosreg]
 objective.gamma = [1.0, 2.0]`
 
-// TestGrid: the control has as many trials as the method with the larger grid, the validation text chooses, and only what it chose
-// is tested, with all seeds.
+// TestGrid: the control has as many trials as the method with the larger grid, the validation text chooses, and only
+// what it chose is tested, with all seeds.
 func TestGrid(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "sweep")
 	table, log, err := swept(t, searchText(t, twoMethods), "-out", out, "-jobs=2")
@@ -226,7 +226,8 @@ jobs = 2
 	}
 }
 
-// checkProgress: the first job that ends is the first-th, each one after it counts one more, and the last is the last of all.
+// checkProgress: the first job that ends is the first-th, each one after it counts one more, and the last is the last
+// of all.
 func checkProgress(t *testing.T, log string, first, last int) {
 	t.Helper()
 	counted := first

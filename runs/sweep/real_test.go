@@ -31,8 +31,8 @@ train.learning_rate = {log = [0.001, 0.01]}
 objective.gamma = {log = [0.1, 10.0]}
 `
 
-// TestKilledOnTheSample: a sweep over the built-in sample that is killed at three moments ends with the scores of an undisturbed
-// one, bit for bit, and no finished run is made again.
+// TestKilledOnTheSample: a sweep over the built-in sample that is killed at three moments ends with the scores of an
+// undisturbed one, bit for bit, and no finished run is made again.
 func TestKilledOnTheSample(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it trains a dozen small models twice")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRecords: config.toml, metrics.jsonl and results.json are all that a sweep asks of a finished run, so that these can
-// be kept, and a sweep goes on from them elsewhere.
+// TestRecords: config.toml, metrics.jsonl and results.json are all that a sweep asks of a finished run, so that these
+// can be kept, and a sweep goes on from them elsewhere.
 func TestRecords(t *testing.T) {
 	text, folder := searchText(t, "first_seed = 101\n"+twoMethods), t.TempDir()
 	whole, kept := filepath.Join(folder, "whole"), filepath.Join(folder, "kept")

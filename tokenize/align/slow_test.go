@@ -131,8 +131,8 @@ func (s *slow) iterate(tighten bool) {
 	s.t = counts
 }
 
-// model is the sum of the model's features, with fast_align's divisor: m and n change places in it, and source places then go on
-// for ever where the target place is beyond the source's length.
+// model is the sum of the model's features, with fast_align's divisor: m and n change places in it, and source places
+// then go on for ever where the target place is beyond the source's length.
 func (s *slow) model() (sum float64) {
 	for k := range s.target {
 		f, e := s.words(k)
@@ -148,9 +148,9 @@ func (s *slow) model() (sum float64) {
 	return sum
 }
 
-// check says what is wrong with the links of pair k: none may be less probable than another of the same word, and one to the empty
-// word stands where there is none. Words that explain another equally well, such as two that occur in one pair only, differ by
-// rounding, and either will do.
+// check says what is wrong with the links of pair k: none may be less probable than another of the same word, and one
+// to the empty word stands where there is none. Words that explain another equally well, such as two that occur in one
+// pair only, differ by rounding, and either will do.
 func (s *slow) check(k int, links []Link) string {
 	f, e := s.words(k)
 	chosen := make([]int, len(f))

@@ -78,7 +78,8 @@ func readAll(t *testing.T, path string) (pairs List, err error) {
 	return pairs, err
 }
 
-// TestCraftedStores: a file whose sizes or entries are wrong and whose sums are right is refused by name, and a cache makes it anew.
+// TestCraftedStores: a file whose sizes or entries are wrong and whose sums are right is refused by name, and a cache
+// makes it anew.
 func TestCraftedStores(t *testing.T) {
 	const lines, width = 40, 2
 	cache, e, path := madeStore(t, lines, 100)

@@ -127,8 +127,8 @@ func TestMulti30kHash(t *testing.T) {
 	}
 }
 
-// A packed file may be small and its line endless: every reader refuses it by its number while its memory is small, and tells the key
-// with which a text that is one long line is read after all.
+// A packed file may be small and its line endless: every reader refuses it by its number while its memory is small, and
+// tells the key with which a text that is one long line is read after all.
 func TestLongLine(t *testing.T) {
 	const size = 1 << 26
 	long := strings.Repeat("x ", size/2)

@@ -147,7 +147,8 @@ func TestPlacesRefused(t *testing.T) {
 	}
 }
 
-// Lines that are held out are in no other portion, their sums are those of files of them, and their numbers are those in the file.
+// Lines that are held out are in no other portion, their sums are those of files of them, and their numbers are those
+// in the file.
 func TestHoldOut(t *testing.T) {
 	var lines []string
 	for i := range 103 {

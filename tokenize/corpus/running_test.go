@@ -94,8 +94,8 @@ func TestRunningTextRefuses(t *testing.T) {
 	}
 }
 
-// Ids follow first appearance over all texts; a vocabulary that no longer grows reads new words as unknown ones; and what
-// is written is read back.
+// Ids follow first appearance over all texts; a vocabulary that no longer grows reads new words as unknown ones; and
+// what is written is read back.
 func TestWords(t *testing.T) {
 	w := NewWords()
 	train, err := readText(t, "b a <unk> a\nc a\n", w)
@@ -148,7 +148,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// The texts of Penn Treebank have the published numbers of tokens and words, and the columns of AWD-LSTM the rows that it logs.
+// The texts of Penn Treebank have the published numbers of tokens and words, and the columns of AWD-LSTM the rows that
+// it logs.
 func TestPennTreebank(t *testing.T) {
 	w := NewWords()
 	for _, c := range []struct {
@@ -182,8 +183,8 @@ func TestPennTreebank(t *testing.T) {
 	}
 }
 
-// A text of the form of WikiText-103 with its number of words, about a hundredth of its size: what it takes of time and memory
-// grows with its tokens, and the whole must load within a minute and 2 GiB.
+// A text of the form of WikiText-103 with its number of words, about a hundredth of its size: what it takes of time and
+// memory grows with its tokens, and the whole must load within a minute and 2 GiB.
 func TestLargeVocabulary(t *testing.T) {
 	const words, tokens, whole = 267735, 1_200_000, 103_000_000
 	path := filepath.Join(t.TempDir(), "train.txt")

@@ -211,8 +211,9 @@ func TestDamagedStoreIsMadeAnew(t *testing.T) {
 	}
 }
 
-// TestKilledWriter: processes that are killed while they write the store, at random moments, leave none or a right one; what they
-// leave under temporary names is never read, and is removed in the end. APERTURE_TEST_SEED repeats the moments of another time.
+// TestKilledWriter: processes that are killed while they write the store, at random moments, leave none or a right one;
+// what they leave under temporary names is never read, and is removed in the end. APERTURE_TEST_SEED repeats the
+// moments of another time.
 func TestKilledWriter(t *testing.T) {
 	folder := os.Getenv("APERTURE_TEST_STORE")
 	if folder != "" { // the process that is killed

@@ -74,8 +74,8 @@ func TestEveryCorpus(t *testing.T) {
 	}
 }
 
-// IWSLT14: lines about talks are left out, pairs are judged by their Moses tokens, every 23rd of the ones that stay is for
-// validation, and five sets are the test, in their order.
+// IWSLT14: lines about talks are left out, pairs are judged by their Moses tokens, every 23rd of the ones that stay is
+// for validation, and five sets are the test, in their order.
 func TestIWSLT14(t *testing.T) {
 	var de, en, kept []string
 	tags := map[string]string{}
@@ -148,8 +148,8 @@ func TestIWSLT14(t *testing.T) {
 	}
 }
 
-// IWSLT16 has three pairs, archives of one name in two releases, and test sets whose reference is the source of the other
-// direction.
+// IWSLT16 has three pairs, archives of one name in two releases, and test sets whose reference is the source of the
+// other direction.
 func TestIWSLT16(t *testing.T) {
 	from := t.TempDir()
 	members, tests := map[string]string{}, [2]map[string]string{{}, {}}
@@ -186,7 +186,8 @@ func TestIWSLT16(t *testing.T) {
 	}
 }
 
-// WMT14: three texts joined, control characters replaced, every 100th pair for validation, where empty ones are dropped.
+// WMT14: three texts joined, control characters replaced, every 100th pair for validation, where empty ones are
+// dropped.
 func TestWMT14(t *testing.T) {
 	archives := map[string]map[string]string{"training-parallel-europarl-v7": {}, "training-parallel-commoncrawl": {},
 		"training-parallel-nc-v12": {}, "test-full": {}, "dev": {}}

@@ -12,7 +12,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
-// mustFail returns the sentence with which preparing fails, after which nothing is there but whole texts, which the counts tell.
+// mustFail returns the sentence with which preparing fails, after which nothing is there but whole texts, which the
+// counts tell.
 func mustFail(t *testing.T, corpus, from string, settings map[string]string) (to, sentence string) {
 	t.Helper()
 	to = filepath.Join(t.TempDir(), "to")

@@ -42,8 +42,8 @@ var library struct {
 	touch   unsafe.Pointer
 }
 
-// Load loads the device where it was built, and says why not elsewhere. A process that will need it calls Load before its
-// first backward pass, at which libtorch learns which devices there are.
+// Load loads the device where it was built, and says why not elsewhere. A process that will need it calls Load before
+// its first backward pass, at which libtorch learns which devices there are.
 func Load() (missing string) {
 	library.once.Do(func() { library.missing = open() })
 	return library.missing

@@ -120,9 +120,9 @@ func (s Store) Keys() (map[string]string, error) {
 }
 
 // Best returns the checkpoint that BEST names. Where there is no BEST, or the one it names is missing or damaged, it
-// returns the newest valid checkpoint, with warnings that say so. Without any the error is ErrNone. Names say which file
-// will be read: the content of the first of them that a checkpoint has is compared with the manifest, and of the others
-// only that they are there in their sizes. Moments are twice as large as weights.
+// returns the newest valid checkpoint, with warnings that say so. Without any the error is ErrNone. Names say which
+// file will be read: the content of the first of them that a checkpoint has is compared with the manifest, and of the
+// others only that they are there in their sizes. Moments are twice as large as weights.
 func (s Store) Best(first ...string) (Checkpoint, []Warning, error) {
 	var bad []Warning
 	if step, err := s.pointed(bestName); err == nil {

@@ -193,8 +193,8 @@ func TestNoValidCheckpointSaysWhatWasFound(t *testing.T) {
 	}
 }
 
-// A reader of weights does without the content of moments, which are twice as large, and needs no other checkpoint where
-// they are damaged.
+// A reader of weights does without the content of moments, which are twice as large, and needs no other checkpoint
+// where they are damaged.
 func TestBestOfOneFile(t *testing.T) {
 	for name, test := range map[string]struct {
 		file  string

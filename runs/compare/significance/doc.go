@@ -1,5 +1,6 @@
-// Package significance says whether two systems differ by more than chance: on one test text (paired bootstrap and approximate
-// randomisation, on sacreBLEU 2.6.0's draws, and a paired test over blocks of tokens), over seeds (a linear model of all rows), and over both.
+// Package significance says whether two systems differ by more than chance: on one test text (paired bootstrap and
+// approximate randomisation, on sacreBLEU 2.6.0's draws, and a paired test over blocks of tokens), over seeds (a linear
+// model of all rows), and over both.
 //
 // # Basics
 //
@@ -19,9 +20,10 @@
 // A test on one text says whether another text of its kind would show the same for these trained models. Only a test
 // over seeds says it of the method.
 //
-// sacreBLEU's p of the bootstrap is one-tailed, although its documents do not say so: between systems that are alike it is below 0.05 in
-// about 9 of 100 cases (TestFalseAlarms). Paired.OneTailed is that p, for comparison with other papers.
+// sacreBLEU's p of the bootstrap is one-tailed, although its documents do not say so: between systems that are alike it
+// is below 0.05 in about 9 of 100 cases (TestFalseAlarms). Paired.OneTailed is that p, for comparison with other
+// papers.
 //
-// sacreBLEU gives a system that equals the baseline the smallest p that its samples allow, because no difference exceeds none;
-// here p is 1 then.
+// sacreBLEU gives a system that equals the baseline the smallest p that its samples allow, because no difference
+// exceeds none; here p is 1 then.
 package significance

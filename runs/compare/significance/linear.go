@@ -84,7 +84,8 @@ func linear(scores [][]float64, control int, level float64) Fit {
 	return fit
 }
 
-// solve fits by the normal equations. It fails where the terms cannot be told apart, as with seeds that no two rows share.
+// solve fits by the normal equations. It fails where the terms cannot be told apart, as with seeds that no two rows
+// share.
 func (f *Fit) solve(scores [][]float64, control int, level float64, seeds bool) bool {
 	rows, terms := len(scores), len(scores)
 	if seeds {
@@ -183,8 +184,8 @@ func (c Contrast) Interval(level float64) (low, high float64) {
 
 func (c Contrast) student() distuv.StudentsT { return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: c.Freedom} }
 
-// intraclass is the intraclass correlation ICC(3,1) (Shrout and Fleiss 1979) of the seeds that all rows have: the part of the
-// variance within rows that the seeds' means explain; p is that of the F test for it being 0.
+// intraclass is the intraclass correlation ICC(3,1) (Shrout and Fleiss 1979) of the seeds that all rows have: the part
+// of the variance within rows that the seeds' means explain; p is that of the F test for it being 0.
 func intraclass(scores [][]float64) (icc, p float64) {
 	rows := float64(len(scores))
 	var complete [][]float64 // by seed
@@ -222,14 +223,14 @@ func intraclass(scores [][]float64) (icc, p float64) {
 	return (between - residual) / (between + (rows-1)*residual), f.Survival(between / residual)
 }
 
-// SeedsAndSentences is the mean difference of runs to those of a control, pair by pair, with an error that counts both the seeds
-// and the sentences of the test text as drawn at random: another seed would make another model, and another text another
-// score. With d_s the difference of seed s, S seeds, and variances over bootstrapped texts,
+// SeedsAndSentences is the mean difference of runs to those of a control, pair by pair, with an error that counts both
+// the seeds and the sentences of the test text as drawn at random: another seed would make another model, and another
+// text another score. With d_s the difference of seed s, S seeds, and variances over bootstrapped texts,
 //
 //	error^2 = Var_s(d_s)/S + S/(S-1) max(0, Var(mean_s d_s) - sum_s Var(d_s)/S^2)
 //
-// where the second term is what all seeds share of the sentences' part; what each seed has for itself is in the first one already.
-// The freedom is Welch and Satterthwaite's. samples and seed: as in Bootstrap.
+// where the second term is what all seeds share of the sentences' part; what each seed has for itself is in the first
+// one already. The freedom is Welch and Satterthwaite's. samples and seed: as in Bootstrap.
 func SeedsAndSentences(control, system []score.Counted, samples int, seed uint64, level float64) Contrast {
 	if samples == 0 {
 		samples = score.DefaultSamples

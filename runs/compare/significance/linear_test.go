@@ -11,8 +11,8 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
-// TestLinearEqualsStatsmodels: estimates, errors, intervals and p are those of ordinary least squares, with and without a term for each
-// seed and where rows lack seeds. See testdata/gen_linear.py.
+// TestLinearEqualsStatsmodels: estimates, errors, intervals and p are those of ordinary least squares, with and without
+// a term for each seed and where rows lack seeds. See testdata/gen_linear.py.
 func TestLinearEqualsStatsmodels(t *testing.T) {
 	var golden struct {
 		Fits []struct {
@@ -67,7 +67,8 @@ func TestLinearEqualsStatsmodels(t *testing.T) {
 	}
 }
 
-// TestLinearPoolsTheSpread: a row whose seeds happen to lie close together is no surer than the spread of all rows allows.
+// TestLinearPoolsTheSpread: a row whose seeds happen to lie close together is no surer than the spread of all rows
+// allows.
 func TestLinearPoolsTheSpread(t *testing.T) {
 	scores := [][]float64{{40, 41, 39.5}, {40.6, 40.61, 40.59}, {39, 40.4, 40.9}}
 	c := Linear(scores, 0, 0.05).Contrasts[1]
@@ -84,7 +85,8 @@ func TestLinearPoolsTheSpread(t *testing.T) {
 	}
 }
 
-// TestLinearWithoutScores: rows and seeds without a score have no part in the model of the others, with terms for seeds as without.
+// TestLinearWithoutScores: rows and seeds without a score have no part in the model of the others, with terms for seeds
+// as without.
 func TestLinearWithoutScores(t *testing.T) {
 	none := math.NaN()
 	for _, shared := range []float64{0, 5} {
@@ -104,7 +106,8 @@ func TestLinearWithoutScores(t *testing.T) {
 	}
 }
 
-// outputs makes translations of a text that are right word for word but for errors: a share of the words is wrong, by sentence.
+// outputs makes translations of a text that are right word for word but for errors: a share of the words is wrong, by
+// sentence.
 func outputs(r *rand.Rand, refs []string, wrong []float64) []string {
 	hyps := make([]string, len(refs))
 	for i, ref := range refs {
@@ -119,8 +122,9 @@ func outputs(r *rand.Rand, refs []string, wrong []float64) []string {
 	return hyps
 }
 
-// TestFalseAlarms simulates 600 comparisons of systems that do not differ, and counts how often each test says at 0.05 that they do.
-// A right test gives 3 to 7 in 100 in 97 of 100 such simulations; sacreBLEU's one-tailed bootstrap gives more.
+// TestFalseAlarms simulates 600 comparisons of systems that do not differ, and counts how often each test says at 0.05
+// that they do. A right test gives 3 to 7 in 100 in 97 of 100 such simulations; sacreBLEU's one-tailed bootstrap gives
+// more.
 func TestFalseAlarms(t *testing.T) {
 	const nulls, sentences, samples = 600, 80, 199
 	r := rand.New(rand.NewPCG(3, 4))

@@ -12,19 +12,21 @@ import (
 // Paired is the comparison of a system with a baseline.
 type Paired struct {
 	Baseline, System score.Result // each with its interval
-	// P is the probability of a difference of scores at least as large, to either side, were both systems the same but for chance.
+	// P is the probability of a difference of scores at least as large, to either side, were both systems the same but for
+	// chance.
 	P float64
-	// OneTailed is what sacreBLEU gives for P. It compares sizes of differences with their mean size, and rejects nearly twice as often
-	// as its level says where the systems are alike.
+	// OneTailed is what sacreBLEU gives for P. It compares sizes of differences with their mean size, and rejects nearly
+	// twice as often as its level says where the systems are alike.
 	OneTailed float64
 	// Low to High holds 95 % of the resampled differences, system less baseline.
 	Low, High float64
 }
 
-// Bootstrap compares two systems by scoring both on the same resamples (Koehn, 2004): P = (1 + the number of resamples whose difference
-// is further from the mean of all than the difference of the whole corpus is from 0) / (1 + samples). sacreBLEU 2.6.0, with the same
-// resamples, counts those whose absolute difference exceeds the mean absolute one by more than that: OneTailed.
-// Both were counted by one metric against the same references. samples 0 means 1000 and seed 0 means 12345, sacreBLEU's choices.
+// Bootstrap compares two systems by scoring both on the same resamples (Koehn, 2004): P = (1 + the number of resamples
+// whose difference is further from the mean of all than the difference of the whole corpus is from 0) / (1 + samples).
+// sacreBLEU 2.6.0, with the same resamples, counts those whose absolute difference exceeds the mean absolute one by
+// more than that: OneTailed. Both were counted by one metric against the same references. samples 0 means 1000 and seed
+// 0 means 12345, sacreBLEU's choices.
 func Bootstrap(baseline, system score.Counted, samples int, seed uint64) Paired {
 	if samples == 0 {
 		samples = score.DefaultSamples

@@ -38,8 +38,9 @@ func PairedT(differences []float64) T {
 	return t
 }
 
-// Detectable is the true difference for which a t test gives a p below level in the share power of all experiments, where
-// the difference's standard error, which the test estimates with freedom degrees of freedom, is err; NaN without freedom.
+// Detectable is the true difference for which a t test gives a p below level in the share power of all experiments,
+// where the difference's standard error, which the test estimates with freedom degrees of freedom, is err; NaN without
+// freedom.
 func Detectable(err, freedom, level, power float64) float64 {
 	if !(freedom >= 1) || math.IsNaN(err) {
 		return math.NaN()
@@ -47,8 +48,9 @@ func Detectable(err, freedom, level, power float64) float64 {
 	return found(freedom, level, power) * err
 }
 
-// Seeds is the number of seeds that each of a number of rows needs for Linear, without terms for seeds, to find a true difference of two rows
-// in the share power of all experiments, where residuals have a known standard deviation; 0 where more than 100,000 are needed.
+// Seeds is the number of seeds that each of a number of rows needs for Linear, without terms for seeds, to find a true
+// difference of two rows in the share power of all experiments, where residuals have a known standard deviation; 0
+// where more than 100,000 are needed.
 func Seeds(difference, deviation float64, rows int, level, power float64) int {
 	detects := func(n int) bool {
 		return found(float64(rows*(n-1)), level, power)*deviation*math.Sqrt(2/float64(n)) <= math.Abs(difference)
@@ -61,8 +63,9 @@ func Seeds(difference, deviation float64, rows int, level, power float64) int {
 	return n
 }
 
-// found is the mean, in standard errors, that a two-sided t test at the given level finds in the share power of all experiments. The power
-// of the test is that of the noncentral t distribution, here averaged over the chi-squared distribution of the sample's variance.
+// found is the mean, in standard errors, that a two-sided t test at the given level finds in the share power of all
+// experiments. The power of the test is that of the noncentral t distribution, here averaged over the chi-squared
+// distribution of the sample's variance.
 func found(freedom, level, power float64) float64 {
 	critical := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}.Quantile(1 - level/2)
 	const points = 2000 // equally probable sample variances: the result is right to four digits

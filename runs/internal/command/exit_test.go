@@ -72,8 +72,8 @@ func TestInterruptible(t *testing.T) {
 	}
 }
 
-// A screen without a reader is one hangup, however much is written to it; another hangup, or the signal that a service manager
-// sends with it, does not end the process before it has saved.
+// A screen without a reader is one hangup, however much is written to it; another hangup, or the signal that a service
+// manager sends with it, does not end the process before it has saved.
 func TestScreen(t *testing.T) {
 	ctx, stop := Interruptible(context.Background())
 	defer stop()

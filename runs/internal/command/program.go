@@ -19,7 +19,8 @@ func Program(name, folder string) (string, error) {
 	return Build(name, folder)
 }
 
-// Build builds the program under runs/ of that name into a folder. It needs Aperture's source around the working directory.
+// Build builds the program under runs/ of that name into a folder. It needs Aperture's source around the working
+// directory.
 func Build(name, folder string) (path string, err error) {
 	if path, err = filepath.Abs(filepath.Join(folder, name)); err != nil {
 		return "", err

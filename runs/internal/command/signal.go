@@ -32,7 +32,8 @@ func StoppedSay(err error, then string) error {
 	return err
 }
 
-// Stopped is the number of the signal that ended a context of Interruptible, 0 where none did, for a process to tell others.
+// Stopped is the number of the signal that ended a context of Interruptible, 0 where none did, for a process to tell
+// others.
 func Stopped(ctx context.Context) int {
 	if stopped := new(SignalError); errors.As(context.Cause(ctx), &stopped) {
 		return int(stopped.Signal)
@@ -88,8 +89,8 @@ func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// Screen writes to w, where a program of an Interruptible context shows its log. Once a pipe there has lost its reader the
-// process gets SIGHUP, which is what a closed terminal sends; under nohup it goes on without a screen.
+// Screen writes to w, where a program of an Interruptible context shows its log. Once a pipe there has lost its reader
+// the process gets SIGHUP, which is what a closed terminal sends; under nohup it goes on without a screen.
 func Screen(w io.Writer) io.Writer { return &screen{Writer: w} }
 
 type screen struct {

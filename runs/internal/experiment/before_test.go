@@ -33,13 +33,14 @@ func home(preset string, renamed map[string]string, removed map[string][2]string
 }
 
 // TestPresetsResolveAsBefore: every preset resolves, key by key, to what it was while each file gave all keys.
-// testdata/presets.jsonl holds that; renamed.json says what is called otherwise now, and removed.json which presets differed
-// from another in the method alone, so that they are that one now, with -method. Two differences are allowed: those that
-// exceptions.json gives a reason for, and how the polynomial prior is asked for. Presets that were removed asked for it by
-// -method=spectrum with objective.prior = "polynomial", or named spectrum-poly, which has that prior whatever objective.prior
-// says; the method is always spectrum-poly now.
+// testdata/presets.jsonl holds that; renamed.json says what is called otherwise now, and removed.json which presets
+// differed from another in the method alone, so that they are that one now, with -method. Two differences are allowed:
+// those that exceptions.json gives a reason for, and how the polynomial prior is asked for. Presets that were removed
+// asked for it by -method=spectrum with objective.prior = "polynomial", or named spectrum-poly, which has that prior
+// whatever objective.prior says; the method is always spectrum-poly now.
 //
-// Keys that are newer than the list are not compared. A preset that is meant to change changes its line in presets.jsonl.
+// Keys that are newer than the list are not compared. A preset that is meant to change changes its line in
+// presets.jsonl.
 func TestPresetsResolveAsBefore(t *testing.T) {
 	var renamed map[string]string
 	var removed map[string][2]string

@@ -222,8 +222,8 @@ var (
 	ofNames    = regexp.MustCompile(`^([a-z0-9-]+(?:, [a-z0-9-]+)*): (.*)$`)
 )
 
-// docText makes a sentence of a key's help, with nothing in it that a table takes for its own. Where it begins with names of
-// methods or the like, as in "vmf: ...", they stay as they are typed.
+// docText makes a sentence of a key's help, with nothing in it that a table takes for its own. Where it begins with
+// names of methods or the like, as in "vmf: ...", they stay as they are typed.
 func docText(help string) string {
 	help = strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;").Replace(help)
 	if names := ofNames.FindStringSubmatch(help); names != nil {

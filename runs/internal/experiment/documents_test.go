@@ -17,8 +17,8 @@ var (
 	markdown = regexp.MustCompile(`^#+ (.*)$`)
 )
 
-// TestDocuments: what README.md, CONTRIBUTING.md and docs/ link to exists, headings included, and so does each path of the
-// repository that they name between backticks.
+// TestDocuments: what README.md, CONTRIBUTING.md and docs/ link to exists, headings included, and so does each path of
+// the repository that they name between backticks.
 func TestDocuments(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	pages := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")}

@@ -16,8 +16,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Each preset, made narrow, is a network and an output layer that fit together and learn, with its own method and with every
-// one that it tells published figures of.
+// Each preset, made narrow, is a network and an output layer that fit together and learn, with its own method and with
+// every one that it tells published figures of.
 func TestPresetsBuild(t *testing.T) {
 	torch.SetThreads(1)
 	built := map[Task]int{}

@@ -241,8 +241,8 @@ func TestHeadersAreApart(t *testing.T) {
 	}
 }
 
-// A preset that trains with SGD holds the spectrum by proximal steps, or by penalties that its rate allows, whatever its method:
-// others diverge, and -method=spectrum must train from every preset.
+// A preset that trains with SGD holds the spectrum by proximal steps, or by penalties that its rate allows, whatever
+// its method: others diverge, and -method=spectrum must train from every preset.
 func TestSGDPresetsHoldSpectrum(t *testing.T) {
 	found := 0
 	eachPreset(t, func(t *testing.T, s *Spec, p *Preset, c Config) {

@@ -1,7 +1,8 @@
 package experiment
 
-// stated are the settings that the papers and their authors' programs state for a row, by preset, with -method. Where the two disagree
-// it is the one that the preset's header says. Rows in one string share the settings. TestReproduce compares them.
+// stated are the settings that the papers and their authors' programs state for a row, by preset, with -method. Where
+// the two disagree it is the one that the preset's header says. Rows in one string share the settings. TestReproduce
+// compares them.
 var stated = []struct{ rows, settings string }{
 	// AWD-LSTM (Merity, Keskar and Socher 2018; the settings of its repository since October 2017).
 	{"ptb/awd-lstm:mle ptb/awd-lstm-finetune:mle wikitext2/awd-lstm:mle wikitext2/awd-lstm:cosreg " +
@@ -24,7 +25,8 @@ var stated = []struct{ rows, settings string }{
 	{"wikitext2/awd-lstm:cosreg wikitext2/awd-lstm-finetune:cosreg wmt14/papers:cosreg wmt14/papers-big:cosreg " +
 		"wmt14/papers-de-en:cosreg", `objective.gamma=1`},
 
-	// Wang, Gong and Liu (2019), section 5.1: alpha, and noise that falls to 0. Their program, and its README, have the rest.
+	// Wang, Gong and Liu (2019), section 5.1: alpha, and noise that falls to 0. Their program, and its README, have the
+	// rest.
 	{"ptb/awd-noise:adversarial ptb/mos-noise:mos+adversarial ptb/mos-shuffle-noise:mos+adversarial " +
 		"wikitext2/awd-noise:adversarial wikitext2/mos-noise:mos+adversarial " +
 		"wikitext2/mos-shuffle-noise:mos+adversarial wikitext103/qrnn-noise:adaptive+adversarial " +
@@ -70,7 +72,8 @@ var stated = []struct{ rows, settings string }{
 	{"wikitext103/xl-4:adaptive", `model.layers=4`},
 	{"wikitext103/xl-16:adaptive", `model.layers=16`},
 
-	// Transformers on WMT14 (Vaswani et al. 2017; text of Gao et al. and of Wang, Gong and Liu) and with fairseq (L. Wang et al. 2020).
+	// Transformers on WMT14 (Vaswani et al. 2017; text of Gao et al. and of Wang, Gong and Liu) and with fairseq (L. Wang
+	// et al. 2020).
 	{"wmt14/papers:mle wmt14/papers:cosreg wmt14/papers-noise:adversarial wmt14/papers-de-en:mle " +
 		"wmt14/papers-de-en:cosreg",
 		`model.width=512 model.ffn_width=2048 model.heads=8 model.dropout=0.1 train.steps=100000 train.average_last=5`},

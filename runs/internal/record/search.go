@@ -10,8 +10,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/files"
 )
 
-// Search is what a search for the settings of dynamic evaluation has found so far. A run's folder keeps it, so that a search
-// that was stopped, or is wanted again, goes on from there.
+// Search is what a search for the settings of dynamic evaluation has found so far. A run's folder keeps it, so that a
+// search that was stopped, or is wanted again, goes on from there.
 type Search struct {
 	Under Conditions `json:"under"`
 	Tried []Try      `json:"tried"`
@@ -35,8 +35,8 @@ type Try struct {
 	NLL   Number  `json:"nll"`
 }
 
-// KeptSearch is the search that a run's folder keeps, or an empty one where that was under other conditions or is none. Of a
-// run without results nothing is kept.
+// KeptSearch is the search that a run's folder keeps, or an empty one where that was under other conditions or is none.
+// Of a run without results nothing is kept.
 func KeptSearch(folder string, under Conditions) (*Search, error) {
 	var err error
 	if under.Of, err = Sum(folder); errors.Is(err, fs.ErrNotExist) {

@@ -74,8 +74,8 @@ func TestBadInput(t *testing.T) {
 	mustRun(t, folder, "-steps=1", "-out=out")
 }
 
-// However the files of a corpus are laid out, a run is the same bit for bit, and goes on from any of them; lines that are held out take the
-// place of texts that are missing.
+// However the files of a corpus are laid out, a run is the same bit for bit, and goes on from any of them; lines that
+// are held out take the place of texts that are missing.
 func TestLayoutsOfACorpus(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
@@ -187,7 +187,8 @@ func flip(t *testing.T, path string) {
 	}
 }
 
-// A disk that fills up stops the run with a sentence; what was saved before can be used, and with space the run goes on.
+// A disk that fills up stops the run with a sentence; what was saved before can be used, and with space the run goes
+// on.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)

@@ -23,8 +23,8 @@ var points = []string{
 	"prune-renamed", "pruned:2", "set-aside",
 }
 
-// A run that is killed at each point of the save sequence, one after the other, and taken up again each time, ends as if
-// nothing had happened. The newest valid checkpoint is what each process goes on from.
+// A run that is killed at each point of the save sequence, one after the other, and taken up again each time, ends as
+// if nothing had happened. The newest valid checkpoint is what each process goes on from.
 func TestKilledAtEachPointOfASave(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
@@ -147,8 +147,8 @@ func TestKilledWhileItReads(t *testing.T) {
 	same(t, folder, "whole", "early")
 }
 
-// SIGTERM, SIGINT and SIGHUP end the update, save and exit with 128+n; the run goes on from there, and the checkpoint that the
-// signal asked for enters no average.
+// SIGTERM, SIGINT and SIGHUP end the update, save and exit with 128+n; the run goes on from there, and the checkpoint
+// that the signal asked for enters no average.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
@@ -193,7 +193,8 @@ func TestSignals(t *testing.T) {
 	same(t, folder, "whole", "stopped")
 }
 
-// A log that nobody reads any more is a hangup: the run saves and ends. Under nohup, which has hangups ignored, it goes on.
+// A log that nobody reads any more is a hangup: the run saves and ends. Under nohup, which has hangups ignored, it goes
+// on.
 func TestLogWithoutReader(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)

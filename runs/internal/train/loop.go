@@ -86,7 +86,8 @@ func (t *trainer) loop(ctx context.Context) error {
 	return nil
 }
 
-// learn adds a batch's gradients to those of the parameters. It returns the loss, by scale, and the clean one, both summed.
+// learn adds a batch's gradients to those of the parameters. It returns the loss, by scale, and the clean one, both
+// summed.
 func (t *trainer) learn(batch models.Batch, scale float64) (loss, nll torch.Tensor) {
 	var states torch.States
 	torch.Autocast(t.config.Train.Precision == "bfloat16", t.Device, func() {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestModelThatIsTooLarge: memory that is not there ends a run, or its plan, with a sentence and exit code 1. A limit on the
-// process stands for the machine's, so that nothing is filled on a large one.
+// TestModelThatIsTooLarge: memory that is not there ends a run, or its plan, with a sentence and exit code 1. A limit
+// on the process stands for the machine's, so that nothing is filled on a large one.
 func TestModelThatIsTooLarge(t *testing.T) {
 	folder := workplace(t)
 	for what, arguments := range map[string][]string{

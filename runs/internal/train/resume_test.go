@@ -32,10 +32,10 @@ var variants = map[string][]string{
 }
 
 // N updates, and N more by a run that resumes, are 2N updates: the tensors are the same bit for bit, and so are the
-// results. An epoch of the corpus has 12 to 14 batches, so that the seven updates of the first part end within an epoch,
-// or, with three batches to an update, within the second one. All is trained in one process; the whole lies between the
-// parts, so that the second finds nothing of the first there, such as the state of a generator. Other tests resume in
-// another process.
+// results. An epoch of the corpus has 12 to 14 batches, so that the seven updates of the first part end within an
+// epoch, or, with three batches to an update, within the second one. All is trained in one process; the whole lies
+// between the parts, so that the second finds nothing of the first there, such as the state of a generator. Other tests
+// resume in another process.
 func TestResumedRunIsTheUndisturbedOne(t *testing.T) {
 	for name, settings := range variants {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
-// Training ends when validation has stalled for as long as it was given, on loss or on BLEU, and the rate falls meanwhile.
+// Training ends when validation has stalled for as long as it was given, on loss or on BLEU, and the rate falls
+// meanwhile.
 func TestEarlyStopping(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)

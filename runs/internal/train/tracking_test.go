@@ -11,8 +11,8 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
-// TestTracking: what the method makes of the output matrix is in metrics.jsonl and in the event file, at the period that was
-// asked for and at no other step.
+// TestTracking: what the method makes of the output matrix is in metrics.jsonl and in the event file, at the period
+// that was asked for and at no other step.
 func TestTracking(t *testing.T) {
 	folder := workplace(t)
 	train(t, folder, "-method=spectrum+adversarial+cosreg", "-steps=12", "-out=run", "-set", "report.every=5", "-set",

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// units are settings of what the two languages' symbols are, with the types of their vocabularies, the four special ones included;
-// 0 is as many as there are.
+// units are settings of what the two languages' symbols are, with the types of their vocabularies, the four special
+// ones included; 0 is as many as there are.
 var units = map[string]struct {
 	settings       []string
 	source, target int
@@ -54,8 +54,8 @@ func sentences(t *testing.T, folder string) {
 	}
 }
 
-// Each choice of units trains, resumes to the same run, and translates from its folder alone as it did in the test, also where
-// the training text is gone.
+// Each choice of units trains, resumes to the same run, and translates from its folder alone as it did in the test,
+// also where the training text is gone.
 func TestUnits(t *testing.T) {
 	for name, c := range units {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A run whose target words are few translates the others by its lexicon, in test scores and in translations, and is resumed with it.
+// A run whose target words are few translates the others by its lexicon, in test scores and in translations, and is
+// resumed with it.
 func TestLexiconOfARun(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// A run that is too short to translate says so, and what to raise; its report opens with the validation BLEU and its texts. However
-// seldom it logs, it does so within ten updates, with speed and time left, and -quiet shows warnings alone.
+// A run that is too short to translate says so, and what to raise; its report opens with the validation BLEU and its
+// texts. However seldom it logs, it does so within ten updates, with speed and time left, and -quiet shows warnings
+// alone.
 func TestTooShort(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)

@@ -1,4 +1,5 @@
-// Which of libtorch's forms of attention the device takes: the one that a backend of its own brings, one operator as on a GPU.
+// Which of libtorch's forms of attention the device takes: the one that a backend of its own brings, one operator as on
+// a GPU.
 #include <ATen/SDPBackend.h>
 #include <ATen/native/DispatchStub.h>
 #include <ATen/native/transformers/attention.h>

@@ -1,4 +1,5 @@
-// Autocasting on the checked device: which operators compute in the lower type and which in float32 is libtorch's own list.
+// Autocasting on the checked device: which operators compute in the lower type and which in float32 is libtorch's own
+// list.
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
 

@@ -1,5 +1,5 @@
-// The operators of the checked device. Each runs libtorch's kernel for the CPU on tensors that view the device's memory where
-// kernels see it. What an operator for a GPU would refuse, tensors of both sides, is refused here.
+// The operators of the checked device. Each runs libtorch's kernel for the CPU on tensors that view the device's memory
+// where kernels see it. What an operator for a GPU would refuse, tensors of both sides, is refused here.
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
@@ -173,8 +173,8 @@ at::Tensor &copy_(at::Tensor &self, const at::Tensor &source, bool returns_at_on
   now_running("aten::copy_");
   const bool upload = !is_ours(source), download = !is_ours(self);
   if (upload || !download) count(upload ? &Counts::uploads : &Counts::operators, "aten::copy_");
-  // libtorch waits for the device in every copy between the two sides that is not told to return at once; one to the host
-  // that is told so is read too early.
+  // libtorch waits for the device in every copy between the two sides that is not told to return at once; one to the
+  // host that is told so is read too early.
   if (download || (upload && !returns_at_once)) count(&Counts::waits, upload ? "an upload that waits" : "aten::copy_");
   TORCH_CHECK(!download || !returns_at_once, "a copy to the host that returns at once is read before it is there");
   const at::AutoDispatchBelowADInplaceOrView below;
@@ -239,7 +239,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(const std::opt
   return {call.device(sums), call.device(gc * f), bias};
 }
 
-// A step of a GRU from the products; the workspace holds the three gates, the state before, and the candidate's product.
+// A step of a GRU from the products; the workspace holds the three gates, the state before, and the candidate's
+// product.
 std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor &input_B3H, const at::Tensor &hidden_B3H, const at::Tensor &h_BH,
                                             const std::optional<at::Tensor> &input_bias, const std::optional<at::Tensor> &hidden_bias) {
   now_running("aten::_thnn_fused_gru_cell");

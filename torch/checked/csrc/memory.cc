@@ -26,8 +26,8 @@ std::map<std::string, int64_t> operators, waits, uploads;  // by name
 int64_t live_bytes, peak_bytes;
 std::string running = "the start";
 
-// Tensors have addresses in the first half of a range, which nothing may touch, and lie in its second, where kernels see them.
-// The range is of addresses alone: memory is there once it is written.
+// Tensors have addresses in the first half of a range, which nothing may touch, and lie in its second, where kernels
+// see them. The range is of addresses alone: memory is there once it is written.
 constexpr size_t kHalf = size_t{1} << 38;
 
 char *hidden() {

@@ -1,4 +1,5 @@
-// The memory of the checked device: addresses that nothing may touch. Kernels and copies of the device see it elsewhere.
+// The memory of the checked device: addresses that nothing may touch. Kernels and copies of the device see it
+// elsewhere.
 #pragma once
 
 #include <c10/core/DeviceType.h>

@@ -1,9 +1,9 @@
 // Scaled dot-product attention: libtorch's, and what is used in its place under autocast on the host.
 //
-// In bfloat16 libtorch asks oneDNN for each small product of each head of each sentence, which costs more than the product:
-// half of an update's time on Multi30k. half_attention.cc has no such products. Where it does not apply, libtorch computes in
-// float32; what the backward pass needs is kept in bfloat16, as the products before gave it and the one behind takes it, and is
-// widened once more there.
+// In bfloat16 libtorch asks oneDNN for each small product of each head of each sentence, which costs more than the
+// product: half of an update's time on Multi30k. half_attention.cc has no such products. Where it does not apply,
+// libtorch computes in float32; what the backward pass needs is kept in bfloat16, as the products before gave it and
+// the one behind takes it, and is widened once more there.
 //
 // Legend: B batch, H heads, T queries, S keys, K width of a head.
 #include <ATen/Context.h>
@@ -140,9 +140,9 @@ at::Tensor on_host_under_autocast(const at::Tensor &q, const at::Tensor &k, cons
   return at::scaled_dot_product_attention(q.to(at::kFloat), k.to(at::kFloat), v.to(at::kFloat), mask, 0.0, causal);
 }
 
-// On a GPU, in half precision, libtorch prefers cuDNN, which makes a plan for each new shape: 100 to 130 ms on an H200, where
-// the other kernels take 0.3 to 0.6 ms for any (docs/results/gpu.md). cuDNN was faster on texts of 1,024 symbols, and those are
-// cut to one length.
+// On a GPU, in half precision, libtorch prefers cuDNN, which makes a plan for each new shape: 100 to 130 ms on an H200,
+// where the other kernels take 0.3 to 0.6 ms for any (docs/results/gpu.md). cuDNN was faster on texts of 1,024 symbols,
+// and those are cut to one length.
 constexpr int64_t kCuDNNQueries = 512;
 
 at::Tensor by_libtorch(const at::Tensor &q, const at::Tensor &k, const at::Tensor &v, const Mask &mask, bool causal) {

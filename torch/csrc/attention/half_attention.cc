@@ -1,11 +1,12 @@
-// Attention in bfloat16 with sums in float32, without a matrix of all scores: blocks of keys meet blocks of queries, and the
-// softmax of a query is made over again where a block has a larger score (FlashAttention, Dao et al. 2022). The backward pass
-// computes the scores once more.
+// Attention in bfloat16 with sums in float32, without a matrix of all scores: blocks of keys meet blocks of queries,
+// and the softmax of a query is made over again where a block has a larger score (FlashAttention, Dao et al. 2022). The
+// backward pass computes the scores once more.
 //
-// Scores are computed transposed, keys by queries. A vector then holds queries, so that the softmax needs no sum across a
-// vector; a mask is that of a row; and rows of the results are pairs as add_pairs (products/panels.h) wants them:
+// Scores are computed transposed, keys by queries. A vector then holds queries, so that the softmax needs no sum across
+// a vector; a mask is that of a row; and rows of the results are pairs as add_pairs (products/panels.h) wants them:
 //   out^T_KT += v^T_KS p_ST,  gv_SK += p_ST gout_TK,  gk_SK += g_ST q_TK,  gq^T_KT += k^T_KS g_ST
-// for scale = 1 / sqrt(K), probabilities p_ST = exp(scale k q^T - logsumexp), and g_ST = scale p (v gout^T - sum_K(gout out)).
+// for scale = 1 / sqrt(K), probabilities p_ST = exp(scale k q^T - logsumexp), and
+// g_ST = scale p (v gout^T - sum_K(gout out)).
 //
 // Legend: T queries, S keys, K width of the head; L queries of a block.
 #include <algorithm>

@@ -27,7 +27,8 @@ struct HalfHead {
 int64_t half_attention_room(const HalfHead &head);
 int64_t half_attention_back_room(const HalfHead &head);
 
-// softmax(q k^T / sqrt(K)) v, and by query the logarithm of the sum of exponentials. A query that sees no key gets zeros.
+// softmax(q k^T / sqrt(K)) v, and by query the logarithm of the sum of exponentials. A query that sees no key gets
+// zeros.
 void half_attention(const HalfHead &head, HalfRows out_TK, float *logsumexp_T, float *room);
 
 // The gradients from what half_attention gave and the gradient of its result.

@@ -7,12 +7,12 @@
 // Large blocks ask for huge pages, which kernels give to those who ask.
 //
 // Blocks are aligned here. posix_memalign looks for a piece that is larger than the block and cuts it, so that what it
-// gave back is too small for the next block of that size, and memory grows: twelve blocks of 200 MB, one after the other,
-// with a small one made in between, took 1,800 MB.
+// gave back is too small for the next block of that size, and memory grows: twelve blocks of 200 MB, one after the
+// other, with a small one made in between, took 1,800 MB.
 //
-// oneDNN, and libtorch's side of it, each keep what they prepared for the last 1,024 shapes that were multiplied, half a megabyte
-// each. A translator's training in bfloat16 has as many within an epoch, since its batches have all lengths; preparing one
-// takes 0.2 ms. An update has some thirty, and 128 are kept.
+// oneDNN, and libtorch's side of it, each keep what they prepared for the last 1,024 shapes that were multiplied, half
+// a megabyte each. A translator's training in bfloat16 has as many within an epoch, since its batches have all lengths;
+// preparing one takes 0.2 ms. An update has some thirty, and 128 are kept.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <malloc.h>
@@ -57,8 +57,8 @@ void ask_for_huge_pages(void *data, size_t nbytes) {
   if (begin < end) madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
 }
 
-// malloc's pieces are aligned to 16 bytes, so that 16 to 64 bytes of one lie before the block. The last of them say where the
-// piece begins, and AddressSanitizer lets no one else reach them.
+// malloc's pieces are aligned to 16 bytes, so that 16 to 64 bytes of one lie before the block. The last of them say
+// where the piece begins, and AddressSanitizer lets no one else reach them.
 void *aligned(size_t nbytes, int64_t &size) {
   void *begin = nbytes <= SIZE_MAX - kAlignment ? malloc(nbytes + kAlignment) : nullptr;
   if (!begin) return nullptr;

@@ -51,14 +51,15 @@ ap_error guard(F body) {
 
 at::TensorOptions options(int dtype, const char *device);
 
-// Refuses operands of two devices: kernels of ours would read memory of the one as if it were the other's. y may be undefined.
+// Refuses operands of two devices: kernels of ours would read memory of the one as if it were the other's. y may be
+// undefined.
 inline void check_together(const at::Tensor &x, const at::Tensor &y) {
   TORCH_CHECK(!y.defined() || y.device() == x.device(), "operands lie on ", x.device(), " and on ", y.device());
 }
 
-// Whether a copy may go on after its call has returned. From memory of the host that is not pinned, and none of ours is, the
-// driver takes the bytes before it returns; without this, libtorch would wait until the device had done all that it was
-// asked for before.
+// Whether a copy may go on after its call has returned. From memory of the host that is not pinned, and none of ours
+// is, the driver takes the bytes before it returns; without this, libtorch would wait until the device had done all
+// that it was asked for before.
 inline bool returns_at_once(at::Device from, at::Device to) { return from.is_cpu() && !to.is_cpu(); }
 
 // x on a device and of a type, without waiting where x comes from the host.
@@ -69,7 +70,8 @@ inline at::Tensor moved(const at::Tensor &x, at::Device device, at::ScalarType t
 // Refuses ids that are not rows of a table.
 void check_range(const at::Tensor &ids, int64_t rows, const char *id, const char *table);
 
-// The gradient of a loss times what comes in from above, which is 1 almost always; on a device nothing waits to see that.
+// The gradient of a loss times what comes in from above, which is 1 almost always; on a device nothing waits to see
+// that.
 inline at::Tensor times_incoming(at::Tensor gradient, const at::Tensor &incoming) {
   if (!incoming.is_cpu()) return gradient.mul_(incoming);
   const double factor = incoming.item<double>();

@@ -7,9 +7,9 @@
 
 namespace ap {
 
-// The value, as a function of the operands with these gradients, one for each, of its shape, times the factor. The backward
-// pass multiplies them by that and the gradient that comes in, hands them over and keeps nothing, so that it runs once.
-// Without operands it is the value.
+// The value, as a function of the operands with these gradients, one for each, of its shape, times the factor. The
+// backward pass multiplies them by that and the gradient that comes in, hands them over and keeps nothing, so that it
+// runs once. Without operands it is the value.
 at::Tensor with_gradients(const at::Tensor &value, const std::vector<at::Tensor> &operands, std::vector<at::Tensor> gradients, double factor = 1);
 
 }  // namespace ap

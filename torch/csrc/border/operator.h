@@ -1,5 +1,5 @@
-// Operators with a backward pass of their own: torch::autograd::Function for files that then need not read autograd's headers,
-// which takes g++ five seconds a file.
+// Operators with a backward pass of their own: torch::autograd::Function for files that then need not read autograd's
+// headers, which takes g++ five seconds a file.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,7 +17,8 @@ namespace ap {
 
 using Tensors = std::vector<at::Tensor>;
 
-// One application of an operator. A member may hold what is neither an operand nor a result; these are for save_for_backward().
+// One application of an operator. A member may hold what is neither an operand nor a result; these are for
+// save_for_backward().
 class Operator {
  public:
   virtual ~Operator() = default;
@@ -33,7 +34,8 @@ class Operator {
   void save_for_backward(const Tensors &tensors);
   // For forward: results without gradients.
   void mark_non_differentiable(const Tensors &results);
-  // For forward: whether backward gets zeros, as it does unless told, or undefined tensors for results without a gradient.
+  // For forward: whether backward gets zeros, as it does unless told, or undefined tensors for results without a
+  // gradient.
   void set_materialize_grads(bool value);
 
   // For backward: what was kept, and whether the operand's gradient is wanted.

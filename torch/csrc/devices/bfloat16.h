@@ -1,5 +1,5 @@
-// bfloat16 in kernels: the upper half of a float's bits. g++ makes no vectors of a loop over c10::BFloat16's rounding, which
-// branches where a number is none; it does of these.
+// bfloat16 in kernels: the upper half of a float's bits. g++ makes no vectors of a loop over c10::BFloat16's rounding,
+// which branches where a number is none; it does of these.
 #pragma once
 
 #include <cstdint>

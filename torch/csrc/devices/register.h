@@ -1,5 +1,5 @@
-// Registers as C++ types. A type wider than the set's registers compiles too, but g++ 12 keeps such a value in memory, part by part:
-// a kernel for both sets has the number of lanes as a parameter.
+// Registers as C++ types. A type wider than the set's registers compiles too, but g++ 12 keeps such a value in memory,
+// part by part: a kernel for both sets has the number of lanes as a parameter.
 #pragma once
 
 namespace ap {

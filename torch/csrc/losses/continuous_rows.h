@@ -1,5 +1,5 @@
-// The continuous losses by operators on whole columns of rows: on an accelerator, and for types that have no kernel of ours.
-// continuous_loss.cc has the formulas for one row, which these are, and says what they mean.
+// The continuous losses by operators on whole columns of rows: on an accelerator, and for types that have no kernel of
+// ours. continuous_loss.cc has the formulas for one row, which these are, and says what they mean.
 #pragma once
 
 #include <ATen/core/Tensor.h>

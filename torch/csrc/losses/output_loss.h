@@ -28,8 +28,8 @@ namespace ap {
 // scale is that of the gradients. gradients says whether any are computed.
 struct Terms : ap_loss_options {
   double on, off;
-  // A generic kernel's gradients lack the scale and the -off that all elements have: the products of what they have are corrected
-  // instead (output_loss.cc), which takes two passes over the logits less.
+  // A generic kernel's gradients lack the scale and the -off that all elements have: the products of what they have are
+  // corrected instead (output_loss.cc), which takes two passes over the logits less.
   bool bare;
   at::ScalarType product;  // in which gradients go into the products
 };
@@ -51,7 +51,8 @@ using LossKernel = double (*)(at::Tensor &logits_RV, const at::Tensor &targets_C
 // The same, with a sum times the scale, which stays where the logits are, so that nothing waits for a device.
 using GenericLossKernel = at::Tensor (*)(at::Tensor &logits_RV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions);
 
-// The kernels for float32, whose logits may be bfloat16 (LogitRows), and float64 on the CPU, and the one for everything else.
+// The kernels for float32, whose logits may be bfloat16 (LogitRows), and float64 on the CPU, and the one for everything
+// else.
 struct LossKernels {
   LossKernel float32, float64;
   GenericLossKernel generic;
@@ -60,8 +61,8 @@ struct LossKernels {
 // weighted for a sum that stays on its device.
 at::Tensor weighted_sum(double weight, const at::Tensor &x);
 
-// The operands; prior, bias and shift may be NULL. Targets may lie on the host where all else is on a device: which of them
-// count is then known without waiting.
+// The operands; prior, bias and shift may be NULL. Targets may lie on the host where all else is on a device: which of
+// them count is then known without waiting.
 struct Operands {
   ap_tensor hidden, prior, weight, bias, targets, shift;
 };

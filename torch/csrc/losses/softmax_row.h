@@ -13,8 +13,8 @@
 
 namespace ap {
 
-// The rows that are worked on at a time, of so many with that many bytes of logits each: on the CPU as its cache has it, on
-// an accelerator as many as make half a gigabyte.
+// The rows that are worked on at a time, of so many with that many bytes of logits each: on the CPU as its cache has
+// it, on an accelerator as many as make half a gigabyte.
 int64_t chunk_rows(int64_t rows, int64_t bytes, bool on_cpu);
 
 // A weighted term that counts nothing is left out: 0 times infinity is no number.
@@ -44,8 +44,8 @@ void round_row(const float *wide, int64_t V, at::BFloat16 *row);
 // sum_j += row_j
 void add_row(const at::BFloat16 *row, int64_t V, float *sum);
 
-// Rows of logits [R,V] that a thread works on in type T, some at a time. Those of bfloat16 it has as a copy, which stays in its
-// cache: a whole chunk as floats would be written and read once more.
+// Rows of logits [R,V] that a thread works on in type T, some at a time. Those of bfloat16 it has as a copy, which
+// stays in its cache: a whole chunk as floats would be written and read once more.
 template <class T>
 class LogitRows {
  public:

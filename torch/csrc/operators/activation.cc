@@ -1,6 +1,6 @@
-// GELU by a hyperbolic tangent (Hendrycks and Gimpel 2016), x (1 + tanh z) / 2 for z = sqrt(2 / pi) (x + 0.044715 x^3), on the
-// CPU in float32 and bfloat16. (1 + tanh z) / 2 is the logistic function of 2 z, which costs an exponential, where libtorch
-// calls a tangent that is good to the last bit.
+// GELU by a hyperbolic tangent (Hendrycks and Gimpel 2016), x (1 + tanh z) / 2 for z = sqrt(2 / pi) (x + 0.044715 x^3),
+// on the CPU in float32 and bfloat16. (1 + tanh z) / 2 is the logistic function of 2 z, which costs an exponential,
+// where libtorch calls a tangent that is good to the last bit.
 #include "activation.h"
 
 #include <ATen/Functions.h>

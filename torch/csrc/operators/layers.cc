@@ -55,7 +55,8 @@ ap_error ap_product_operand(ap_tensor x, ap_tensor *out) {
 ap_error ap_embedding(ap_tensor weight, ap_tensor ids, int64_t padding, ap_tensor *out) {
   return guard([&] {
     const at::Tensor &w = get(weight), &given = get(ids);
-    // A GPU that meets an id beyond the table ends all work of the process on it. On the host no device has to be waited for.
+    // A GPU that meets an id beyond the table ends all work of the process on it. On the host no device has to be
+    // waited for.
     if (given.is_cpu()) check_range(given, w.size(0), "an id", "the table");
     *out = wrap(at::embedding(w, moved(given, w.device(), at::kLong), padding));
   });

@@ -12,7 +12,8 @@
 namespace ap {
 namespace {
 
-// x [T,B,D] times a mask [1,B,D] of zeros and ones times scale. libtorch's operator for the gradient of dropout is that product.
+// x [T,B,D] times a mask [1,B,D] of zeros and ones times scale. libtorch's operator for the gradient of dropout is that
+// product.
 class Masked : public Operator {
  public:
   Masked(const at::Tensor &keep_1BD, double scale) : keep_1BD_(keep_1BD), scale_(scale) {}

@@ -8,9 +8,9 @@ typedef void *ap_store;
 typedef void *ap_group;
 typedef void *ap_buckets;
 
-// Stores. Keys get the prefix. A call that waits for the store's server gives up after timeout_ms. All but ap_store_close may
-// be called from any thread, one call at a time. The store serves itself on a listener, a socket at host and port, which it
-// then owns; -1 connects to a server there.
+// Stores. Keys get the prefix. A call that waits for the store's server gives up after timeout_ms. All but
+// ap_store_close may be called from any thread, one call at a time. The store serves itself on a listener, a socket at
+// host and port, which it then owns; -1 connects to a server there.
 AP_API ap_error ap_store_open(const char *host, int port, int listener, const char *prefix, int64_t timeout_ms, ap_store *out);
 AP_API ap_error ap_store_set(ap_store s, const char *key, const char *value);
 AP_API ap_error ap_store_first(ap_store s, const char *key, const char *value, char **now);  // sets it where it is not set; now is freed with ap_free_text
@@ -20,8 +20,8 @@ AP_API void ap_store_close(ap_store s);
 
 // Groups. Every process calls the same functions in the same order. Tensors are contiguous.
 AP_API ap_error ap_group_join(ap_store s, int rank, int size, const char *address, int64_t timeout_ms, ap_group *out);
-// Makes a group of NCCL beside it, which tensors on a GPU go by from then on; until then they go by the CPU's memory. The
-// path is that of libaperture_cuda.so (cuda/nccl.cc). libtorch's CUDA side must be loaded (ap_cuda_load).
+// Makes a group of NCCL beside it, which tensors on a GPU go by from then on; until then they go by the CPU's memory.
+// The path is that of libaperture_cuda.so (cuda/nccl.cc). libtorch's CUDA side must be loaded (ap_cuda_load).
 AP_API ap_error ap_group_use_nccl(ap_group g, const char *path);
 AP_API ap_error ap_group_reduce(ap_group g, ap_tensor x, bool largest);  // sum or maximum, in place
 AP_API ap_error ap_group_broadcast(ap_group g, ap_tensor x, int root);   // in place

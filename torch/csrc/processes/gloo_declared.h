@@ -1,7 +1,7 @@
-// The types of gloo that the header of c10d's ProcessGroupGloo mentions. libtorch_cpu holds gloo and exports the process
-// group, but its wheel brings no header of gloo. Nothing here is ever made, called or looked into by this library: gloo's
-// objects are behind pointers that the process group makes and frees inside libtorch. Were that to change, gloo's own headers
-// would be needed instead of these names.
+// The types of gloo that the header of c10d's ProcessGroupGloo mentions. libtorch_cpu holds gloo and exports the
+// process group, but its wheel brings no header of gloo. Nothing here is ever made, called or looked into by this
+// library: gloo's objects are behind pointers that the process group makes and frees inside libtorch. Were that to
+// change, gloo's own headers would be needed instead of these names.
 #pragma once
 
 #include <chrono>

@@ -1,11 +1,11 @@
-// Gradients summed over processes in buckets, as c10d's Reducer does it (Li et al. 2020, "PyTorch Distributed", section 3.2):
-// a bucket's sum is under way while the backward pass still makes the gradients of the next. The Reducer itself is not taken,
-// since it divides by the number of processes, and makes a gradient of zeros where no process has one, which an optimizer
-// would take for a gradient.
+// Gradients summed over processes in buckets, as c10d's Reducer does it (Li et al. 2020, "PyTorch Distributed", section
+// 3.2): a bucket's sum is under way while the backward pass still makes the gradients of the next. The Reducer itself
+// is not taken, since it divides by the number of processes, and makes a gradient of zeros where no process has one,
+// which an optimizer would take for a gradient.
 //
-// A bucket holds its parameters' gradients one after the other and then, for each of them, 1 where this process has one. On a
-// GPU, where reading those would wait for it, they are on the CPU instead, in a sum of their own over Gloo. A parameter's
-// gradient becomes a part of the bucket when the bucket is sent off, so that the sum needs no copy.
+// A bucket holds its parameters' gradients one after the other and then, for each of them, 1 where this process has
+// one. On a GPU, where reading those would wait for it, they are on the CPU instead, in a sum of their own over Gloo. A
+// parameter's gradient becomes a part of the bucket when the bucket is sent off, so that the sum needs no copy.
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
 

@@ -1,5 +1,5 @@
-// Products with panels of bfloat16 (panels.h), by the instruction that adds two products of such numbers to a float: twice the
-// rate of float32. It rounds after each addition and takes denormal numbers for 0.
+// Products with panels of bfloat16 (panels.h), by the instruction that adds two products of such numbers to a float:
+// twice the rate of float32. It rounds after each addition and takes denormal numbers for 0.
 #include <immintrin.h>
 
 #include <algorithm>

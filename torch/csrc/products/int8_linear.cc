@@ -1,6 +1,6 @@
-// Products with weights of eight bits. A column of the weights (a row of W) has a scale of its own, and so has a row of the
-// input: since sums of integers are exact, a row's result is the same in any company, on every processor and with every
-// instruction (quads.h).
+// Products with weights of eight bits. A column of the weights (a row of W) has a scale of its own, and so has a row of
+// the input: since sums of integers are exact, a row's result is the same in any company, on every processor and with
+// every instruction (quads.h).
 //
 // Legend: N rows, I inputs, O outputs.
 #include <ATen/ATen.h>
@@ -39,8 +39,8 @@ __attribute__((always_inline)) inline float largest_size(const float *x, int64_t
   return wrong != wrong ? std::numeric_limits<float>::quiet_NaN() : most;
 }
 
-// x / m * 127 + zero, rounded, and returns m / 127 for the largest size m in x. A row with a number that is none, or infinite,
-// becomes zeros and returns NaN.
+// x / m * 127 + zero, rounded, and returns m / 127 for the largest size m in x. A row with a number that is none, or
+// infinite, becomes zeros and returns NaN.
 AP_KERNEL(float, quantise_row, const float *x, int64_t n, int zero, uint8_t *to) {
   const float most = largest_size(x, n);
   if (!(most > 0)) {
@@ -77,8 +77,8 @@ Quads quads() {
   return {sum_quads_avx2, 0};
 }
 
-// A weight W [O,I] of eight bits, with a scale for each output, in panels (panels.h) of whose elements each is four weights of one
-// output, for four inputs that stand beside each other.
+// A weight W [O,I] of eight bits, with a scale for each output, in panels (panels.h) of whose elements each is four
+// weights of one output, for four inputs that stand beside each other.
 class Int8Weight : public c10::intrusive_ptr_target {
  public:
   explicit Int8Weight(const at::Tensor &w_OI);

@@ -32,7 +32,8 @@ c10::TypedOperatorHandle<Signature> find(const char *name) {
 
 constexpr int64_t usual_rows = 96;  // a layout that suits products with about this many rows
 
-// Rows that panels multiply (docs/results/speed.md). With AVX-512 oneDNN sums up to 96 rows in other blocks than more of them.
+// Rows that panels multiply (docs/results/speed.md). With AVX-512 oneDNN sums up to 96 rows in other blocks than more
+// of them.
 int64_t few() { return isa() == ISA::avx512 ? 96 : 32; }
 
 constexpr int64_t kAtOnce = 32;  // of these, so that they stay in the second-level cache
@@ -57,8 +58,9 @@ StepPanels panels_in_blocks(const at::Tensor &w_OI, int64_t block) {
   return StepPanels::of_columns(w_OI.t().split(block));
 }
 
-// How many inputs oneDNN sums at a time for more than few() rows, with AVX-512: whatever their number, but by the weight's shape.
-// A product by panels with the same blocks has the same bits. They are found by trying; 0 where none of those known is right.
+// How many inputs oneDNN sums at a time for more than few() rows, with AVX-512: whatever their number, but by the
+// weight's shape. A product by panels with the same blocks has the same bits. They are found by trying; 0 where none of
+// those known is right.
 int64_t blocks_of_onednn(const at::Tensor &w_OI) {
   static std::mutex mutex;
   static std::map<std::pair<int64_t, int64_t>, int64_t> found;

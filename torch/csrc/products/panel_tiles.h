@@ -1,5 +1,5 @@
-// The loops of a product with a panel (panels.h), for whatever an element of it is. Each file that includes this compiles them
-// for its own instructions.
+// The loops of a product with a panel (panels.h), for whatever an element of it is. Each file that includes this
+// compiles them for its own instructions.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The sums of quads (quads.h) where the processor has no instruction for them. AVX2's instruction multiplies numbers of
-// eight bits, one of them without a sign, and adds neighbouring products in 16 bits. So the sign of an input moves to the
-// weights, and two products of at most 127 * 127 fit.
+// eight bits, one of them without a sign, and adds neighbouring products in 16 bits. So the sign of an input moves to
+// the weights, and two products of at most 127 * 127 fit.
 #include <immintrin.h>
 
 #include <algorithm>

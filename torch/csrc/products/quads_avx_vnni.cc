@@ -1,5 +1,5 @@
-// The sums of quads (quads.h) by AVX-VNNI: VNNI's instruction for registers of 256 bits, which processors without AVX-512
-// have since Alder Lake.
+// The sums of quads (quads.h) by AVX-VNNI: VNNI's instruction for registers of 256 bits, which processors without
+// AVX-512 have since Alder Lake.
 #include <immintrin.h>
 
 #include <algorithm>

@@ -38,8 +38,8 @@ AP_KERNEL(void, copy_rows, const Source &s, int64_t r, int64_t n, int64_t k, int
   for (int64_t u = 0; u < n; ++u) masked(s, r + u, k, K, to + u * K);
 }
 
-// Column u of the result, whose rows are `step` apart, is row u of n rows [n,K], which are `from` apart. A cache line of each row
-// at a time: rows a power of two apart share few places of the cache.
+// Column u of the result, whose rows are `step` apart, is row u of n rows [n,K], which are `from` apart. A cache line
+// of each row at a time: rows a power of two apart share few places of the cache.
 AP_KERNEL(void, transpose_rows, const float *rows, int64_t from, int64_t n, int64_t K, float *to, int64_t step) {
   constexpr int64_t line = 16;
   for (int64_t first = 0; first < K; first += line) {
@@ -58,8 +58,8 @@ void pack_gates(const Source &s, int64_t H, int64_t j, int64_t n, float *rows, f
   }
 }
 
-// The panels of columns [j, j + n) of so many rows, `size` elements from one panel to the next. A few rows at a time go to all
-// panels, so that rows are read from end to end: panel by panel each row would be on another page.
+// The panels of columns [j, j + n) of so many rows, `size` elements from one panel to the next. A few rows at a time go
+// to all panels, so that rows are read from end to end: panel by panel each row would be on another page.
 AP_KERNEL(void, pack_columns, const Source &s, int64_t rows, int64_t j, int64_t n, float *panels, int64_t size) {
   constexpr int64_t width = 2 * kLanes, block = 8;
   for (int64_t first = 0; first < rows; first += block) {
@@ -74,8 +74,8 @@ AP_KERNEL(void, pack_columns, const Source &s, int64_t rows, int64_t j, int64_t 
   }
 }
 
-// The same panels of pairs of bfloat16: of units, row i holds their weights of inputs 2i and 2i + 1; of columns, rows 2i and
-// 2i + 1 of the matrix.
+// The same panels of pairs of bfloat16: of units, row i holds their weights of inputs 2i and 2i + 1; of columns, rows
+// 2i and 2i + 1 of the matrix.
 void pack_gate_pairs(const Source &s, int64_t H, int64_t j, int64_t n, float *rows, float *panel) {
   const int64_t pairs = (s.K + 1) / 2;
   std::vector<float> paired(n * pairs);

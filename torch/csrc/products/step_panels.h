@@ -35,8 +35,8 @@ class StepPanels {
   // With half they are kept, and multiplied, in bfloat16: a then is what pair_up makes of it.
   static StepPanels of_gates(const std::vector<at::Tensor> &parts, const Drop &drop = {}, bool half = false);
 
-  // For c_BN += the sum over parts of a_BK w, w [K,N]: a panel holds some columns. In float32 and with nothing dropped, w may be
-  // a transposed matrix whose own rows may stand apart.
+  // For c_BN += the sum over parts of a_BK w, w [K,N]: a panel holds some columns. In float32 and with nothing dropped,
+  // w may be a transposed matrix whose own rows may stand apart.
   static StepPanels of_columns(const std::vector<at::Tensor> &parts, const Drop &drop = {}, bool half = false);
 
   bool filled() const { return panels_.defined(); }
@@ -51,7 +51,8 @@ class StepPanels {
   // memory is fetched meanwhile: part by part, then panel by panel is best.
   void add(int64_t p, int part, const float *a_BK, float *c, int64_t B) const;
 
-  // The same where rows of a are lda apart, those of c ldc, and c is the first of the panel's columns alone. Not of gates.
+  // The same where rows of a are lda apart, those of c ldc, and c is the first of the panel's columns alone. Not of
+  // gates.
   void add_columns(int64_t p, int part, const float *a, int64_t lda, float *c, int64_t ldc, int64_t B) const;
   int parts() const { return static_cast<int>(first_.size()) - 1; }
   int64_t first(int part) const { return first_[part]; }  // of a's elements that meet the part

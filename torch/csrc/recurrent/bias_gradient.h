@@ -7,8 +7,8 @@
 
 namespace ap {
 
-// libtorch shares columns out to threads by 32, and sums those behind the last 32 in another order where a thread has nothing
-// else: they are summed by themselves.
+// libtorch shares columns out to threads by 32, and sums those behind the last 32 in another order where a thread has
+// nothing else: they are summed by themselves.
 inline at::Tensor bias_gradient(const at::Tensor &gates_NG) {
   const int64_t rest = gates_NG.size(1) % 32, whole = gates_NG.size(1) - rest;
   if (rest == 0 || whole == 0) return gates_NG.sum(0);

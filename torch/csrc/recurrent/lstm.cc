@@ -96,8 +96,8 @@ class Recurrent {
   at::Tensor plain_;
 };
 
-// What the input adds to the gates, [T,B,4H] of x [T,B,I]. A node of its own: the gradient of W_hh is complete, and may be summed
-// over processes, while this one still computes those of x and W_ih.
+// What the input adds to the gates, [T,B,4H] of x [T,B,I]. A node of its own: the gradient of W_hh is complete, and may
+// be summed over processes, while this one still computes those of x and W_ih.
 class InputGates : public Operator {
  public:
   explicit InputGates(bool half) : half_(half) {}
@@ -225,9 +225,9 @@ Tensors library_layer(at::Tensor x, const at::Tensor &h, const at::Tensor &c, co
   return {reverse ? out.flip(0) : out, h_n.squeeze(0), c_n.squeeze(0)};
 }
 
-// The same where column b has lengths[b] steps: libtorch's layer for packed sequences, which takes the longest columns first
-// and of each step only those that have it. Columns without any keep their state. The orders are known on the host, so
-// nothing waits for the device.
+// The same where column b has lengths[b] steps: libtorch's layer for packed sequences, which takes the longest columns
+// first and of each step only those that have it. Columns without any keep their state. The orders are known on the
+// host, so nothing waits for the device.
 Tensors packed_layer(const at::Tensor &x, const at::Tensor &h, const at::Tensor &c, const at::Tensor &w_ih, const at::Tensor &w_hh,
                      const at::Tensor &b_ih, const at::Tensor &b_hh, const int64_t *lengths, bool reverse) {
   const int64_t T = x.size(0), B = x.size(1), H = w_hh.size(1);

@@ -65,7 +65,8 @@ AP_KERNEL(void, attend_any, const float *q, const float *const *memory, int64_t 
   }
 }
 
-// The same for heads of width K, whose query and sums stay in registers. A score is summed in 16 parts, whatever the lanes.
+// The same for heads of width K, whose query and sums stay in registers. A score is summed in 16 parts, whatever the
+// lanes.
 template <int lanes, int64_t K>
 __attribute__((always_inline)) inline void attend_known(const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn,
                                                         float *out) {
