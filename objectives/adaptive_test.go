@@ -158,6 +158,25 @@ func TestAdaptiveSumsToOne(t *testing.T) {
 	})
 }
 
+// TestFixedAveragePredictsAlike compares log-probabilities before and after FixAverage, which turns U: the rows of
+// clusters have to turn with it.
+func TestFixedAveragePredictsAlike(t *testing.T) {
+	for _, method := range []string{"spectrum", "adaptive+spectrum", "mos+spectrum", "mixtape+spectrum"} {
+		torch.Test(t, func() {
+			s := unsmoothed()
+			s.Set("method", method, "adaptive_cutoffs", "5,11")
+			p := config(31, 6, 2)
+			o := layer(t, s, p)
+			defer release(o, p)
+			moved(p)
+			hidden := torch.NewStream(1, "hidden").Normal(0, 1, torch.Float64, device, 7, 6)
+			before := o.LogProbs(hidden).Float64s()
+			o.FixAverage(p.Params.Map())
+			near(t, method, o.LogProbs(hidden).Float64s(), before, 1e-11)
+		})
+	}
+}
+
 // TestAdaptiveSmoothsWithinEachSoftmax compares with one softmax for the head and
 // one for the tail.
 func TestAdaptiveSmoothsWithinEachSoftmax(t *testing.T) {

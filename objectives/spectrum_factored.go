@@ -32,6 +32,7 @@ type Factored struct {
 	c       float64
 	padding int64
 	energy  float64 // expected |W|_F^2 of a dense matrix at its start
+	kept    *kept   // of the layer, whose rows are scored beside those of U; or nil
 }
 
 // SpectrumStart says with which singular values a factored embedding starts.
@@ -49,7 +50,7 @@ const (
 func (e *Factored) Init(p Config) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
-	e.padding, e.energy, e.name = p.Padding, initialEnergy(p), p.Embedding
+	e.padding, e.energy, e.name, e.kept = p.Padding, initialEnergy(p), p.Embedding, p.kept
 	e.c = math.Sqrt(float64(p.Width) / float64(max(1, p.rows())))
 	k := max(1, min(p.rows(), p.Width))
 	var u_VK, s_K, v_DK torch.Tensor

@@ -97,13 +97,21 @@ func (e *Factored) Orthogonality() (u, v float64) {
 // U, s and V is a matrix as good as any, but the mean of orthonormal columns is shorter than 1, and s is then not its
 // spectrum. With the polar decompositions U = Q P and V = R T, the singular value decomposition A diag(s') B^T of the
 // small matrix P diag(s) T gives the same W as (Q A) diag(s') (R B)^T, s' falling: what the model says does not change.
+// Rows that are scored beside those of U, an adaptive softmax's clusters, go the way of U.
 func (e *Factored) FixAverage(weights map[string]torch.Tensor) {
 	torch.ScopedNoGrad(func() {
 		u, s, v := weights[e.name+".u"].Detach(), weights[e.name+".s"].Detach(), weights[e.name+".v"].Detach()
 		p, unP := roots(u.Gram().MulScalar(e.c * e.c))
 		t, unT := roots(v.Gram())
 		a, values, bT := p.Mul(s.To(torch.Float64, torch.CPU)).MatMul(t).SVD()
-		u.Assign(u.MatMul(unP.MatMul(a).To(u.DType(), u.Device())))
+		ofU := unP.MatMul(a).To(u.DType(), u.Device())
+		u.Assign(u.MatMul(ofU))
+		if e.kept != nil {
+			for _, name := range e.kept.rows {
+				rows := weights[name].Detach()
+				rows.Assign(rows.MatMul(ofU))
+			}
+		}
 		v.Assign(v.MatMul(unT.MatMul(bT.Transpose(0, 1)).To(v.DType(), v.Device())))
 		s.Assign(values)
 	})
