@@ -161,7 +161,8 @@ func TestAdaptiveSumsToOne(t *testing.T) {
 // TestFixedAveragePredictsAlike compares log-probabilities before and after FixAverage, which turns U: the rows of
 // clusters have to turn with it.
 func TestFixedAveragePredictsAlike(t *testing.T) {
-	for _, method := range []string{"spectrum", "adaptive+spectrum", "mos+spectrum", "mixtape+spectrum"} {
+	for _, method := range []string{"spectrum", "adaptive+spectrum", "mos+spectrum", "mixtape+spectrum", "sn",
+		"adaptive+sn"} {
 		torch.Test(t, func() {
 			s := unsmoothed()
 			s.Set("method", method, "adaptive_cutoffs", "5,11")

@@ -73,17 +73,22 @@ func (r *SpectralNormalisation) Init(e Embedding, _ Config) (err error) {
 }
 
 // Constrain divides s by its largest size.
-func (r *SpectralNormalisation) Constrain(float64) { normaliseLargest(r.e.s) }
+func (r *SpectralNormalisation) Constrain(float64) { normaliseLargest(r.e.s, torch.Tensor{}) }
 
-// FixAverage does the same to averaged weights.
+// FixAverage does the same to averaged weights. Their gain, where there is one, takes what s loses, so that W stays.
 func (r *SpectralNormalisation) FixAverage(weights map[string]torch.Tensor) {
-	normaliseLargest(weights[r.e.name+".s"])
+	normaliseLargest(weights[r.e.name+".s"], weights[r.e.name+".gain"])
 }
 
-func normaliseLargest(s torch.Tensor) {
-	scope := torch.OpenScope()
-	defer scope.Close()
-	torch.NoGrad(func() { s.Assign(s.Div(s.Abs().MaxDim(0, true).ClampMin(dOptimalFloor))) })
+// normaliseLargest divides s by its largest size, and multiplies a gain, or the zero Tensor, by it.
+func normaliseLargest(s, gain torch.Tensor) {
+	torch.ScopedNoGrad(func() {
+		largest := s.Abs().MaxDim(0, true).ClampMin(dOptimalFloor)
+		if gain.Defined() {
+			gain.Assign(gain.Mul(largest))
+		}
+		s.Assign(s.Div(largest))
+	})
 }
 
 // DOptimal pays for small singular values: Weight (-mean_k log |s_k|). Cost: D logarithms per update.
