@@ -192,6 +192,7 @@ func TestValidate(t *testing.T) {
 		"schedule.minimum=1":       "train.learning_rate",
 		"schedule.kind=step":       "schedule.period",
 		"train.steps=0,train.patience=1,schedule.kind=cosine":        "train.epochs",
+		"train.steps=0,train.patience=1,schedule.kind=linear":        "train.epochs",
 		"train.steps=0,train.epochs=1,schedule.kind=cosine":          "",
 		"decode.max_length_b=0":                                      "decode.max_length_a",
 		"data.source=":                                               "data.source",

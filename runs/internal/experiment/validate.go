@@ -39,8 +39,8 @@ func (c *Config) Validate() error {
 	refuse(d.Train == "" || d.Valid == "", "data.train and data.valid must name texts")
 	endless := t.Steps == 0 && t.Epochs == 0
 	refuse(endless && t.Patience == 0, "training has no end: set train.steps, train.epochs or train.patience")
-	refuse(s.Kind == "cosine" && s.Period == 0 && endless,
-		`schedule.kind = "cosine" needs its length: set schedule.period, train.steps or train.epochs`)
+	refuse((s.Kind == "cosine" || s.Kind == "linear") && s.Period == 0 && endless,
+		"schedule.kind = %q needs its length: set schedule.period, train.steps or train.epochs", s.Kind)
 	refuse(s.Kind == "step" && s.Period == 0,
 		`schedule.kind = "step" needs the update at which the rate falls: set schedule.period`)
 	above := "schedule.%s = %g is above train.learning_rate = %g"
