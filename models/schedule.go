@@ -31,11 +31,10 @@ func Rate(s Schedule, peak float64, width, total, done int) float64 {
 	warmup, n := float64(s.Warmup), float64(done)
 	if s.Kind == "noam" {
 		t := n + 1
-		rate := s.Factor / math.Sqrt(float64(width)*t)
 		if t < warmup {
-			rate = s.Factor / math.Sqrt(float64(width)) * t * math.Pow(warmup, -1.5)
+			return s.Factor / math.Sqrt(float64(width)) * t * math.Pow(warmup, -1.5)
 		}
-		return rate
+		return math.Max(s.Factor/math.Sqrt(float64(width)*t), s.Minimum)
 	}
 	if n < warmup {
 		return s.WarmupInit + n*(peak-s.WarmupInit)/warmup

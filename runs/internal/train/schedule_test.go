@@ -99,6 +99,9 @@ func TestRate(t *testing.T) {
 	noam := func(factor float64, warmup int) models.Schedule {
 		return models.Schedule{Kind: "noam", Warmup: warmup, Factor: factor}
 	}
+	noamAbove := func(minimum float64) models.Schedule {
+		return models.Schedule{Kind: "noam", Warmup: 4000, Factor: 1, Minimum: minimum}
+	}
 	step := models.Schedule{Kind: "step", Warmup: 10, Period: 100, Minimum: 1e-4}
 	cosine := models.Schedule{Kind: "cosine", Warmup: 10, Minimum: 1e-5}
 	linear := models.Schedule{Kind: "linear", Warmup: 10, Minimum: 1e-5}
@@ -119,6 +122,8 @@ func TestRate(t *testing.T) {
 		{"noam peak of big", noam(1, 4000), 0, 1024, 0, 3999, 4.94106e-4},
 		{"noam peak of OpenNMT's base", noam(2, 8000), 0, 512, 0, 7999, 9.88212e-4},
 		{"noam's first update", noam(1, 4000), 0, 512, 0, 0, 1 / math.Sqrt(512) * math.Pow(4000, -1.5)},
+		{"noam's least rate", noamAbove(1e-4), 0, 512, 0, 1e6, 1e-4},
+		{"noam's warm-up has none", noamAbove(1e-4), 0, 512, 0, 0, 1 / math.Sqrt(512) * math.Pow(4000, -1.5)},
 		{"cosine peak", cosine, 1e-3, 512, 110, 10, 1e-3},
 		{"cosine half way", cosine, 1e-3, 512, 110, 60, (1e-3 + 1e-5) / 2},
 		{"cosine end", cosine, 1e-3, 512, 110, 110, 1e-5},
