@@ -1,6 +1,7 @@
 package translation
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/aperture-ml/aperture/models"
@@ -30,6 +31,9 @@ var kinds = models.Kinds[kind]{
 			return models.NewTransformer(c, source, target, p, stream, d)
 		},
 		check: func(s models.Settings) error {
+			if s.Positions == "rotary" {
+				return errors.New(`model.positions = "rotary" is for gpt: a transformer has "sinusoidal" or "learned"`)
+			}
 			if s.Positions == "sinusoidal" && s.Width%2 != 0 {
 				return fmt.Errorf("model.width = %d is odd: sinusoidal positions want it even", s.Width)
 			}

@@ -352,8 +352,9 @@ func TestCheck(t *testing.T) {
 			s.Decode.MaxLengthA, s.Decode.MaxLengthB = 0,
 				0
 		},
-		"model.width = 511 is odd": func(s *translation.Settings) { s.Model.Width, s.Model.Heads = 511, 7 },
-		"model.heads":              func(s *translation.Settings) { s.Model.Heads = 7 },
+		`model.positions = "rotary"`: func(s *translation.Settings) { s.Model.Positions = "rotary" },
+		"model.width = 511 is odd":   func(s *translation.Settings) { s.Model.Width, s.Model.Heads = 511, 7 },
+		"model.heads":                func(s *translation.Settings) { s.Model.Heads = 7 },
 	} {
 		s := translation.Defaults()
 		change(&s)
