@@ -99,10 +99,10 @@ const searchSteps = 6
 // MostPasses is how often SearchDynamic asks for a loss at most: at its start, and on two axes both ways.
 const MostPasses = 1 + 2*2*searchSteps
 
-// SearchDynamic finds the rate and the decay of the least loss, as score gives it ([DynamicModel.NLL]), walking from
-// start in steps of factors as long as that helps, first with the rate; where the weights diverge it goes on to lower
-// rates.
-func SearchDynamic(start Dynamic, score func(Dynamic) (float64, error)) (Dynamic, error) {
+// SearchDynamic finds the rate of the least loss, as score gives it ([DynamicModel.NLL]), and then the decay, unless
+// that is fixed, walking from start in steps of factors as long as that helps; where the weights diverge it goes on to
+// lower rates.
+func SearchDynamic(start Dynamic, fixedDecay bool, score func(Dynamic) (float64, error)) (Dynamic, error) {
 	best := start
 	least, err := score(best)
 	if err != nil {
@@ -124,12 +124,16 @@ func SearchDynamic(start Dynamic, score func(Dynamic) (float64, error)) (Dynamic
 		return nil
 	}
 	for _, axis := range []struct {
+		fixed  bool
 		factor float64
 		move   func(*Dynamic, float64)
 	}{
-		{1.6, func(d *Dynamic, x float64) { d.Rate *= x }},
-		{2.5, func(d *Dynamic, x float64) { d.Decay *= x }},
+		{false, 1.6, func(d *Dynamic, x float64) { d.Rate *= x }},
+		{fixedDecay, 2.5, func(d *Dynamic, x float64) { d.Decay *= x }},
 	} {
+		if axis.fixed {
+			continue
+		}
 		before := least
 		if err := walk(axis.factor, axis.move); err != nil {
 			return best, err

@@ -266,13 +266,19 @@ func TestDynamicEvaluation(t *testing.T) {
 					tries++
 					return follower.NLL(texts.valid, d)
 				}
-				best, err := language.SearchDynamic(language.Dynamic{Rate: 1e-3, Decay: 1e-3, Epsilon: 1e-3, Chunk: 5}, score)
+				start := language.Dynamic{Rate: 1e-3, Decay: 1e-3, Epsilon: 1e-3, Chunk: 5}
+				best, err := language.SearchDynamic(start, false, score)
 				if err != nil || tries < 4 || tries > language.MostPasses {
 					t.Fatalf("%d tries, %v", tries, err)
 				}
 				moved, err := follower.NLL(texts.valid, best)
 				if err != nil || !(moved < static-0.05) {
 					t.Errorf("%s: dynamic loss %v with %+v, static %v, %v", method, moved, best, static, err)
+				}
+				start.Decay = 0.5
+				if best, err = language.SearchDynamic(start, true, score); err != nil || best.Decay != 0.5 ||
+					best.Rate == start.Rate {
+					t.Errorf("%s: with a fixed decay the search ends at %+v, %v", method, best, err)
 				}
 				// From a rate at which the weights diverge the search comes down, and says so where it does not arrive.
 				far := language.Dynamic{Rate: 1e-3, Decay: 1e-3, Epsilon: 1e-3, Chunk: 5}
@@ -284,11 +290,12 @@ func TestDynamicEvaluation(t *testing.T) {
 						t.Fatalf("%s: at the rate %g the loss is %v, %v", method, far.Rate, nll, err)
 					}
 				}
-				if best, err = language.SearchDynamic(far, score); err != nil || best.Rate >= far.Rate {
+				if best, err = language.SearchDynamic(far, false, score); err != nil || best.Rate >= far.Rate {
 					t.Errorf("%s: from the rate %g the search ends at %g, %v", method, far.Rate, best.Rate, err)
 				}
 				far.Rate = 1e36
-				if _, err = language.SearchDynamic(far, score); err == nil || !strings.Contains(err.Error(), "-rate") {
+				if _, err = language.SearchDynamic(far, false, score); err == nil ||
+					!strings.Contains(err.Error(), "-rate") {
 					t.Errorf("%s: from the rate %g: %v", method, far.Rate, err)
 				}
 				if diff := cmp.Diff(before, numbers(follower.Model())); diff != "" {

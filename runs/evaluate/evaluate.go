@@ -258,7 +258,7 @@ func (e *evaluation) dynamic() (*record.Evaluation, error) {
 		if err != nil {
 			return nil, err
 		}
-		if chosen, err = language.SearchDynamic(chosen, score); err != nil {
+		if chosen, err = language.SearchDynamic(chosen, !slices.Contains(searched, "decay"), score); err != nil {
 			return nil, err
 		}
 	}

@@ -74,7 +74,9 @@ func (f *flags) searched() (names []string) {
 			}
 		}
 	case f.With == "dynamic" && !f.given.Changed("rate"):
-		names = []string{"rate", "decay"}
+		if names = []string{"rate"}; !f.given.Changed("decay") {
+			names = append(names, "decay")
+		}
 	}
 	return names
 }

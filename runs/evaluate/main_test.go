@@ -93,11 +93,17 @@ func TestSearchIsKept(t *testing.T) {
 	if _, said := search(70); strings.Contains(said, before) {
 		t.Errorf("a longer search says\n%s", said)
 	}
+	out, said, err := evaluateAndSay(t, "-run", folder, "-with=dynamic", "-statistics=5", "-threads=1", "-json",
+		"-search=60", "-decay=0.25")
+	if passes := strings.Count(said, "search: rate "); err != nil || passes < 3 ||
+		strings.Count(said, "decay 0.25:") != passes || !strings.Contains(out, `"decay": 0.25`) {
+		t.Errorf("a search with a given decay: %v\n%s%s", err, said, out)
+	}
 	other := filepath.Join(filepath.Dir(folder), "other.txt")
 	if err := os.WriteFile(other, []byte(strings.Repeat("a b d\n", 40)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, said, err := evaluateAndSay(t, "-run", folder, "-with=dynamic", "-statistics=5", "-threads=1", "-search=60", "-valid=other")
+	_, said, err = evaluateAndSay(t, "-run", folder, "-with=dynamic", "-statistics=5", "-threads=1", "-search=60", "-valid=other")
 	if err != nil || strings.Contains(said, before) {
 		t.Errorf("a search on another text: %v\n%s", err, said)
 	}
