@@ -181,7 +181,7 @@ func FuzzText(f *testing.F) {
 	}
 	var tokenizers []*Moses
 	for _, o := range []MosesOptions{{}, {Language: "fr", NoEscape: true}, {Language: "de", Aggressive: true},
-		{Protected: []string{`https?://\S+`, `<[^>]+>`, `\d+`}}} {
+		{Protected: []string{`https?://\S+`, `<[^>\s]+>`, `\d+`}}} {
 		moses, err := NewMoses(o)
 		if err != nil {
 			f.Fatal(err)
