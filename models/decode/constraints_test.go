@@ -132,7 +132,8 @@ func TestConstraintsAreMet(t *testing.T) {
 						if !met(h.IDs, c.Of[i], glued) || len(h.IDs) > o.MaxLengthB {
 							t.Fatalf("%+v, seed %d, source %d: %v does not hold %v", o, seed, i, h.IDs, c.Of[i])
 						}
-						got, err := decode.Score(f.model, f.scorer().NLL, s[i:i+1], [][]int32{h.IDs}, f.model.MaxPositions, base)
+						got, err := decode.Score(t.Context(), f.model, f.scorer().NLL, s[i:i+1], [][]int32{h.IDs},
+							f.model.MaxPositions, base)
 						if err != nil || math.Abs(got[0].LogProb-h.LogProb) > 1e-4 {
 							t.Fatalf("source %d: %v has the log-probability %v, in the search %v (%v)", i, h.IDs, got[0].LogProb, h.LogProb, err)
 						}
@@ -162,7 +163,8 @@ func TestConstrainedIsExhaustive(t *testing.T) {
 				}
 			}
 		}
-		scores, err := decode.Score(f.model, f.scorer().NLL, slices.Repeat([][]int32{source}, len(all)), all, f.model.MaxPositions, o)
+		scores, err := decode.Score(t.Context(), f.model, f.scorer().NLL, slices.Repeat([][]int32{source}, len(all)),
+			all, f.model.MaxPositions, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -99,7 +99,8 @@ func TestBadInput(t *testing.T) {
 		wantError(t, err, "an id of 5000 is outside the table of ")
 
 		score := func(sources, targets [][]int32) error {
-			_, err := decode.Score(f.model, f.scorer().NLL, sources, targets, f.model.MaxPositions, decode.Defaults())
+			_, err := decode.Score(t.Context(), f.model, f.scorer().NLL, sources, targets, f.model.MaxPositions,
+				decode.Defaults())
 			return err
 		}
 		wantError(t, score([][]int32{{4}}, nil), "do not make pairs")
@@ -139,7 +140,8 @@ func TestWideBeamFindsAll(t *testing.T) {
 		source := []int32{3, 5, 4}
 		o := small()
 		o.Beam, o.NBest, o.MaxLengthA, o.MaxLengthB = 40, 40, 0, 3
-		forced, err := decode.Score(f.model, f.scorer().NLL, slices.Repeat([][]int32{source}, len(all)), all, 20, o)
+		forced, err := decode.Score(t.Context(), f.model, f.scorer().NLL, slices.Repeat([][]int32{source}, len(all)),
+			all, 20, o)
 		if err != nil {
 			t.Fatal(err)
 		}

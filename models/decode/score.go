@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -22,9 +23,10 @@ type Scored struct {
 
 // Score gives the log-probability of each target after its source, both without end of sentence. nll gives negative
 // log-likelihoods [N] of targets [N] after hidden states [N,D]; positions is the largest length of a sentence with its
-// end, and longer ones are an error. Of the options it takes the sizes of batches.
-func Score(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, sources, targets [][]int32,
-	positions int, o Options) ([]Scored, error) {
+// end, and longer ones are an error. Of the options it takes the sizes of batches. A cancelled ctx is noticed between
+// two batches, and its cause is the error.
+func Score(ctx context.Context, model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor,
+	sources, targets [][]int32, positions int, o Options) ([]Scored, error) {
 	if len(sources) != len(targets) {
 		return nil, fmt.Errorf("%d sources and %d translations do not make pairs", len(sources), len(targets))
 	}
@@ -44,18 +46,25 @@ func Score(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, s
 		}
 	}
 	results := make([]Scored, len(sources))
-	err := torch.Try(func() error {
+	err := torch.Try(func() (err error) {
 		torch.NoGrad(func() {
 			for _, places := range batches(len(sources), o,
 				func(i int) int { return max(len(sources[i]), len(targets[i])) + 1 }) {
+				if ctx.Err() != nil {
+					err = context.Cause(ctx)
+					return
+				}
 				scope := torch.OpenScope()
 				scoreBatch(model, nll, sources, targets, places, results)
 				scope.Close()
 			}
 		})
-		return nil
+		return err
 	})
-	return results, err
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
 }
 
 func scoreBatch(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, sources, targets [][]int32,

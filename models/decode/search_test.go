@@ -276,7 +276,7 @@ func TestForcedScores(t *testing.T) {
 			}
 		}
 		o.BatchSentences = 5
-		got, err := decode.Score(f.model, f.scorer().NLL, from, to, f.model.MaxPositions, o)
+		got, err := decode.Score(t.Context(), f.model, f.scorer().NLL, from, to, f.model.MaxPositions, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -107,6 +107,14 @@ func TestCancel(t *testing.T) {
 				err)
 		}
 	}
+	// Given translations are scored batch by batch.
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	c := &countdown{Context: ctx, cancel: cancel}
+	c.last.Store(20)
+	if scores, err := made.Force(c, source, source, o); err != errStop || scores != nil {
+		t.Errorf("cancelled between two batches, Force gives %d scores, %v", len(scores), err)
+	}
 	if diff := cmp.Diff(want, translate(t, made, source, decode.Options{}), errorsByText); diff != "" {
 		t.Errorf("after calls that were cancelled:\n%s", diff)
 	}

@@ -206,7 +206,7 @@ func (t *Translator) Force(ctx context.Context, sources, targets []string, o dec
 		nll := func(hidden, targets torch.Tensor) torch.Tensor {
 			return t.Output.NLL(torch.States{Hidden: hidden}, targets)
 		}
-		scores, err = decode.Score(t.Network, nll, source, target, t.Settings.Model.MaxPositions, o)
+		scores, err = decode.Score(ctx, t.Network, nll, source, target, t.Settings.Model.MaxPositions, o)
 		return err
 	})
 	return scores, err
