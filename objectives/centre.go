@@ -28,7 +28,8 @@ var centre = Method{
 //
 // A factored W = U diag(s) V^T has the mean V (s * mean of U), so U is centred. Rows that an adaptive softmax scores
 // beside those of W, its clusters, move by the same mu, so that its probabilities stay as well. All V rows count, the
-// padding's too, since the softmax scores it. A transform of the scores, as softcap, sees the move.
+// padding's too, since the softmax scores it. A transform of the scores, as softcap, sees the move, and so does
+// mixtape: frequent words weigh its states by gates of their own, so that mu adds something else to the score of each.
 type Centre struct {
 	negligible
 	matrix torch.Tensor   // W, or the parameter behind U

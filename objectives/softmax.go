@@ -35,8 +35,8 @@ func labelSmoothing(s Settings) LabelSmoothing {
 
 // LabelSmoothing takes Epsilon of the target's mass and shares it among the vocabulary.
 //
-// The mass that it shares out sees clean scores where a perturbation lowers the target's, so that the loss of a row
-// never falls by its perturbation; with Shifted it sees what the target sees.
+// The mass that it shares out sees clean scores where a perturbation lowers the target's, but for the target's own
+// share of it, so that the loss of a row never falls by its perturbation.
 type LabelSmoothing struct {
 	Kind    torch.Smoothing // whose definition
 	Epsilon float64         // 0 for none
