@@ -110,25 +110,6 @@ func TestCheck(t *testing.T) {
 			s.Model.Kind,
 				s.Model.Heads = "transformer-xl", 7
 		},
-		"model.input_noise = 0.1": func(s *language.Settings) {
-			s.Model.Kind, s.Model.InputNoise = "transformer-xl", 0.1
-		},
-		`model.activation = "gelu"`: func(s *language.Settings) {
-			s.Model.Kind, s.Model.Activation = "transformer-xl", "gelu"
-		},
-		"model.activation_dropout = 0.1": func(s *language.Settings) {
-			s.Model.Kind, s.Model.ActivationDropout = "transformer-xl", 0.1
-		},
-		"model.norm_epsilon = 0.001": func(s *language.Settings) {
-			s.Model.Kind, s.Model.NormEpsilon = "transformer-xl", 1e-3
-		},
-		`model.positions = "learned"`: func(s *language.Settings) {
-			s.Model.Kind, s.Model.Positions = "transformer-xl", "learned"
-		},
-		"train.ar = 2": func(s *language.Settings) { s.Model.Kind, s.Train.AR = "transformer-xl", 2 },
-		"train.tar = 1": func(s *language.Settings) {
-			s.Model.Kind, s.Train.Random, s.Train.TAR = "gpt", false, 1
-		},
 		"train.bptt_random draws":     func(s *language.Settings) { s.Model.Kind = "gpt" },
 		"train.stride = 5 is for gpt": func(s *language.Settings) { s.Train.Stride = 5 },
 		"train.stride = 9 does not divide train.bptt = 70": func(s *language.Settings) {

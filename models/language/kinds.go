@@ -38,8 +38,6 @@ type kind struct {
 	// reading is the number of columns whose products take as long as reading the recurrent weights, which each step
 	// does anew where they exceed a processor's own cache; 0 where no step reads them.
 	reading float64
-	// terms: train.ar and train.tar are terms of its loss.
-	terms bool
 	// seesChunks: what the network sees depends on the chunks of a text, which is scored in those of training.
 	seesChunks bool
 	// blocks: each chunk is read by itself, from its first step on, and texts are scored in windows of train.bptt.
@@ -48,46 +46,30 @@ type kind struct {
 
 var kinds = models.Kinds[kind]{
 	{"awd-lstm", kind{
-		make: making(models.NewAWDLSTM), start: uniform, width: hidden, beside: 90, reading: 4.4, terms: true,
+		make: making(models.NewAWDLSTM), start: uniform, width: hidden, beside: 90, reading: 4.4,
 	}},
 	{"qrnn", kind{
-		make: making(models.NewQRNN), start: uniform, width: hidden, beside: 310, terms: true,
+		make: making(models.NewQRNN), start: uniform, width: hidden, beside: 310,
 	}},
 	{"gru", kind{
-		make: making(models.NewGRU), start: uniform, width: hidden, beside: 1400, terms: true,
+		make: making(models.NewGRU), start: uniform, width: hidden, beside: 1400,
 	}},
 	{"transformer-xl", kind{
 		make: making(models.NewTransformerXL), start: func(c *objectives.Config) { c.Deviation = 0.02 },
-		width: func(s models.Settings) int { return s.Width }, beside: 125, seesChunks: true, check: checkXL,
+		width: func(s models.Settings) int { return s.Width }, beside: 125, seesChunks: true,
+		check: func(s models.Settings) error {
+			if s.LastHidden != 0 {
+				return fmt.Errorf("model.last_hidden = %d: all layers of a transformer-xl are as wide as its embedding; "+
+					"set it to 0", s.LastHidden)
+			}
+			return s.CheckHeads()
+		},
 	}},
 	{"gpt", kind{
 		make: making(models.NewGPT), start: func(c *objectives.Config) { c.Deviation = 0.02 },
 		width: func(s models.Settings) int { return s.Width }, beside: 125, blocks: true,
 		check: models.Settings.CheckGPT,
 	}},
-}
-
-// checkXL refuses what a Transformer-XL would leave alone, beside sizes that make none.
-func checkXL(s models.Settings) error {
-	const has = ": a transformer-xl has "
-	switch usual := Defaults().Model; {
-	case s.LastHidden != 0:
-		return fmt.Errorf("model.last_hidden = %d: all layers of a transformer-xl are as wide as its embedding; "+
-			"set it to 0", s.LastHidden)
-	case s.InputNoise != 0 || s.InputNoiseEnd != 0:
-		return fmt.Errorf("model.input_noise = %g and model.input_noise_end = %g"+has+"no noise on word vectors; "+
-			"set both to 0", s.InputNoise, s.InputNoiseEnd)
-	case s.Positions != usual.Positions:
-		return fmt.Errorf("model.positions = %q"+has+"relative ones of its own; leave it at %q", s.Positions,
-			usual.Positions)
-	case s.Activation != usual.Activation:
-		return fmt.Errorf("model.activation = %q"+has+"relu", s.Activation)
-	case s.ActivationDropout != 0:
-		return fmt.Errorf("model.activation_dropout = %g"+has+"model.dropout there; set it to 0", s.ActivationDropout)
-	case s.NormEpsilon != usual.NormEpsilon:
-		return fmt.Errorf("model.norm_epsilon = %g"+has+"%g", s.NormEpsilon, usual.NormEpsilon)
-	}
-	return s.CheckHeads()
 }
 
 // uniform starts word vectors between -0.1 and 0.1, as AWD-LSTM does.

@@ -74,9 +74,6 @@ func (s Settings) Check() error {
 	case s.Text.ofPieces() && s.Text.VocabularyOrder == "frequency":
 		return errors.New(`data.vocabulary_order = "frequency" is for words: the order of pieces is that of their ` +
 			`merges; set it to "appearance", or data.units = "word"`)
-	case !k.terms && (s.Train.AR > 0 || s.Train.TAR > 0):
-		return fmt.Errorf("train.ar = %g and train.tar = %g are terms of recurrent networks, and model.kind = %q has "+
-			"none: set both to 0", s.Train.AR, s.Train.TAR, s.Model.Kind)
 	case !k.blocks && s.Train.Stride > 0:
 		return fmt.Errorf("train.stride = %d is for gpt, and model.kind = %q carries its context from chunk to chunk: "+
 			"set it to 0", s.Train.Stride, s.Model.Kind)
