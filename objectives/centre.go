@@ -46,11 +46,7 @@ func (r *Centre) Init(e Embedding, p Config) error {
 	default:
 		return errors.New("centring changes a matrix that is trained, and there is none")
 	}
-	if p.kept != nil {
-		for _, name := range p.kept.rows {
-			r.beside = append(r.beside, p.Params.Get(name))
-		}
-	}
+	r.beside = p.kept.beside(p.Params.Map())
 	return nil
 }
 

@@ -87,6 +87,17 @@ func (p Config) scoredAsRows(name string) {
 	}
 }
 
+// beside are, of weights by name, those that are scored as rows of W are; k may be nil.
+func (k *kept) beside(weights map[string]torch.Tensor) (rows []torch.Tensor) {
+	if k == nil {
+		return nil
+	}
+	for _, name := range k.rows {
+		rows = append(rows, weights[name])
+	}
+	return rows
+}
+
 // report has values tracked by name. Reading them may wait for the device.
 func (p Config) report(values func() map[string]float64) {
 	if p.kept != nil {

@@ -106,11 +106,9 @@ func (e *Factored) FixAverage(weights map[string]torch.Tensor) {
 		a, values, bT := p.Mul(s.To(torch.Float64, torch.CPU)).MatMul(t).SVD()
 		ofU := unP.MatMul(a).To(u.DType(), u.Device())
 		u.Assign(u.MatMul(ofU))
-		if e.kept != nil {
-			for _, name := range e.kept.rows {
-				rows := weights[name].Detach()
-				rows.Assign(rows.MatMul(ofU))
-			}
+		for _, rows := range e.kept.beside(weights) {
+			rows = rows.Detach()
+			rows.Assign(rows.MatMul(ofU))
 		}
 		v.Assign(v.MatMul(unT.MatMul(bT.Transpose(0, 1)).To(v.DType(), v.Device())))
 		s.Assign(values)

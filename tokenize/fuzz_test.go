@@ -2,6 +2,7 @@ package tokenize
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -181,7 +182,7 @@ func FuzzText(f *testing.F) {
 	}
 	var tokenizers []*Moses
 	for _, o := range []MosesOptions{{}, {Language: "fr", NoEscape: true}, {Language: "de", Aggressive: true},
-		{Protected: []string{`https?://\S+`, `<[^>\s]+>`, `\d+`}}} {
+		{Protected: []string{`https?://\S+`, `<[^>]+>`, `\d+`}}} {
 		moses, err := NewMoses(o)
 		if err != nil {
 			f.Fatal(err)
@@ -192,6 +193,8 @@ func FuzzText(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	// The Moses script drops control characters after it has joined spaces, so that a protected tag may hold two.
+	spaced := regexp.MustCompile(`<[^>]*[\x00-\x08\x0e-\x1f][^>]*>`)
 	f.Fuzz(func(t *testing.T, line string) {
 		fixtures.Promise(t, 8*len(line), func() error {
 			for _, m := range tokenizers {
@@ -199,7 +202,7 @@ func FuzzText(f *testing.F) {
 				// Moses's last rule puts spaces around ".'" at the end of a line, where one stands already behind a
 				// protected piece.
 				tokens := strings.TrimSuffix(strings.TrimSuffix(text, " . ' "), " . &apos; ")
-				if strings.Contains(tokens, "  ") && !classes().blank(line) {
+				if strings.Contains(tokens, "  ") && !classes().blank(line) && !spaced.MatchString(line) {
 					t.Errorf("%q has an empty token in %q", line, text)
 				}
 				NewDetokenizer("en").Detokenize(text)

@@ -123,17 +123,17 @@ func SearchDynamic(start Dynamic, fixedDecay bool, score func(Dynamic) (float64,
 		}
 		return nil
 	}
-	for _, axis := range []struct {
-		fixed  bool
+	axes := []struct {
 		factor float64
 		move   func(*Dynamic, float64)
 	}{
-		{false, 1.6, func(d *Dynamic, x float64) { d.Rate *= x }},
-		{fixedDecay, 2.5, func(d *Dynamic, x float64) { d.Decay *= x }},
-	} {
-		if axis.fixed {
-			continue
-		}
+		{1.6, func(d *Dynamic, x float64) { d.Rate *= x }},
+		{2.5, func(d *Dynamic, x float64) { d.Decay *= x }},
+	}
+	if fixedDecay {
+		axes = axes[:1]
+	}
+	for _, axis := range axes {
 		before := least
 		if err := walk(axis.factor, axis.move); err != nil {
 			return best, err
