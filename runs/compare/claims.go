@@ -159,7 +159,7 @@ func (c *claims) footnote() string {
 func (e *endpoint) check(s *scored, control string) error {
 	at := slices.Index(s.methods, control)
 	if at < 0 {
-		return fmt.Errorf("there is no %s to compare with", control)
+		return fmt.Errorf("there is no %s to compare with", files.Shown(control))
 	}
 	for _, method := range slices.Sorted(maps.Keys(e.Published)) {
 		k := slices.Index(s.methods, method)

@@ -38,7 +38,11 @@ func FuzzRequest(f *testing.F) {
 				} {
 					for name := range found {
 						if err := read(name); err != nil {
-							fixtures.Sentence(t, strings.ReplaceAll(err.Error(), name, "NAME"))
+							said := err.Error()
+							if name != "" {
+								said = strings.ReplaceAll(said, name, "NAME")
+							}
+							fixtures.Sentence(t, said)
 						}
 					}
 				}
