@@ -48,6 +48,9 @@ func PrincipalComponents(w torch.Tensor) (c Components) {
 			// rounding makes some that are 0 negative
 			c.Variances = append(c.Variances, max(0, rising[len(rising)-1-i]))
 		}
+		if sum(c.Variances) < 1e-28*squares { // what rounding the mean leaves of rows that are all equal
+			clear(c.Variances)
+		}
 		c.axes_DD = axes.IndexSelect(1, torch.FromInt64s(order, torch.CPU, d))
 		c.MeanNorm = c.mean_D.Norm(0, false).Item()
 		c.Mean = c.MeanNorm / math.Sqrt(squares)
@@ -142,8 +145,8 @@ func isoScore(total, squares, n float64) float64 {
 func PositiveCosines(w torch.Tensor, limit int) float64 {
 	positive, n := 0.0, 0.0
 	torch.ScopedNoGrad(func() {
-		unit_ND, rows := unitRows(w, limit)
-		n = float64(len(rows))
+		unit_ND := unitRows(w, someRows(w, limit))
+		n = float64(unit_ND.Size(0))
 		columns_DN := unit_ND.Transpose(0, 1)
 		zero := torch.Zeros(torch.Float32, torch.CPU, 1, 1)
 		const queries = 256

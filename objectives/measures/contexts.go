@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -178,6 +177,5 @@ func (m *ContextMeasures) recognise(c *Contexts, lengths, norms []float64) {
 		return
 	}
 	m.Recognised = float64(kept) / float64(len(margins))
-	slices.Sort(margins)
-	m.MedianMargin = stat.Quantile(0.5, stat.Empirical, margins, nil)
+	m.MedianMargin = median(margins)
 }

@@ -24,14 +24,12 @@ func CosineHistogram(w torch.Tensor) []float64 {
 		for i := int64(0); i < v; i += stride {
 			rows = append(rows, i)
 		}
-		x := w.IndexSelect(0, torch.FromInt64s(rows, w.Device(), int64(len(rows)))).To(torch.Float32, torch.CPU)
-		norms := x.Norm(1, true)
-		unit := x.Div(norms.ClampMin(1e-30))
-		cosines, lengths := unit.MatMul(unit.Transpose(0, 1)).Float32s(), norms.Float32s()
+		unit := unitRows(w, rows)
+		cosines, squares := unit.MatMul(unit.Transpose(0, 1)).Float32s(), unit.Square().SumDim(1, false).Float32s()
 		n := len(rows)
 		for i := range n {
 			for j := range i {
-				if lengths[i] == 0 || lengths[j] == 0 {
+				if squares[i] == 0 || squares[j] == 0 {
 					continue
 				}
 				bin := int(math.Floor((float64(cosines[i*n+j]) + 1) / 2 * cosineBins))

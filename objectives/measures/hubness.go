@@ -25,7 +25,8 @@ const NearestRows = 10
 func MeasureHubness(w torch.Tensor, k, limit int) Hubness {
 	h := Hubness{Skewness: math.NaN(), Hub: -1}
 	torch.ScopedNoGrad(func() {
-		unit, rows := unitRows(w, limit)
+		rows := someRows(w, limit)
+		unit := unitRows(w, rows)
 		h.Rows = len(rows)
 		if h.K = min(k, h.Rows-1); h.K < 1 {
 			h.K = 0
@@ -42,11 +43,9 @@ func MeasureHubness(w torch.Tensor, k, limit int) Hubness {
 	return h
 }
 
-// unitRows gives at most limit rows of w, at equal distances and scaled to length
-// one, without those that are zero; and which rows they are.
-func unitRows(w torch.Tensor, limit int) (unit torch.Tensor, rows []int64) {
-	norms := w.Norm(1, false).To(torch.Float64, torch.CPU).Float64s()
-	for i, norm := range norms {
+// someRows are at most limit rows of w, at equal distances, without those that are zero.
+func someRows(w torch.Tensor, limit int) (rows []int64) {
+	for i, norm := range RowNorms(w) {
 		if norm > 0 {
 			rows = append(rows, int64(i))
 		}
@@ -58,8 +57,19 @@ func unitRows(w torch.Tensor, limit int) (unit torch.Tensor, rows []int64) {
 			rows[i] = all[i*len(all)/limit]
 		}
 	}
-	x := w.IndexSelect(0, torch.FromInt64s(rows, w.Device(), int64(len(rows)))).To(torch.Float32, torch.CPU)
-	return x.Div(x.Norm(1, true).ClampMin(math.SmallestNonzeroFloat32)), rows
+	return rows
+}
+
+// rowsOf are some rows of w in float64 on the CPU.
+func rowsOf(w torch.Tensor, rows []int64) torch.Tensor {
+	return w.IndexSelect(0, torch.FromInt64s(rows, w.Device(), int64(len(rows)))).To(torch.Float64, torch.CPU)
+}
+
+// unitRows are some rows of w scaled to length one in float64, whose range the squares of float32s do not leave, and
+// then in float32, in which products of them are fast. Rows of zeros stay so.
+func unitRows(w torch.Tensor, rows []int64) torch.Tensor {
+	x := rowsOf(w, rows)
+	return x.Div(x.Norm(1, true).ClampMin(math.SmallestNonzeroFloat64)).To(torch.Float32, torch.CPU)
 }
 
 // occurrences counts, for each row of unit [N,D], the rows that have it among their k nearest.
@@ -91,8 +101,9 @@ func occurrences(unit torch.Tensor, k int) []float64 {
 func skewness(xs []float64) float64 {
 	mean, second, third := 0.0, 0.0, 0.0
 	for _, x := range xs {
-		mean += x / float64(len(xs))
+		mean += x
 	}
+	mean /= float64(len(xs)) // of equal counts it is the count itself
 	for _, x := range xs {
 		d := x - mean
 		second += d * d / float64(len(xs))

@@ -149,7 +149,8 @@ func RankCorrelation(xs, ys []float64) float64 {
 	return product / math.Sqrt(left*right)
 }
 
-// Ranks gives each value its place among the sorted ones, from 0, and equal values the mean of theirs.
+// Ranks gives each value its place among the sorted ones, from 0, and equal values the mean of theirs. NaNs come first
+// and count as equal.
 func Ranks(xs []float64) []float64 {
 	order := make([]int, len(xs))
 	for i := range order {
@@ -159,7 +160,7 @@ func Ranks(xs []float64) []float64 {
 	places := make([]float64, len(xs))
 	for start := 0; start < len(order); {
 		end := start
-		for end < len(order) && xs[order[end]] == xs[order[start]] {
+		for end < len(order) && cmp.Compare(xs[order[end]], xs[order[start]]) == 0 {
 			end++
 		}
 		for _, i := range order[start:end] {

@@ -31,11 +31,11 @@ type Margin struct {
 // they are upper bounds: other rows may stand nearer.
 func Margins(w torch.Tensor, words, limit int) (all []Margin) {
 	torch.ScopedNoGrad(func() {
-		_, rows := unitRows(w, limit)
+		rows := someRows(w, limit)
 		if len(rows) < 2 {
 			return
 		}
-		x_ND := w.IndexSelect(0, torch.FromInt64s(rows, w.Device(), int64(len(rows)))).To(torch.Float64, torch.CPU)
+		x_ND := rowsOf(w, rows)
 		words = min(words, len(rows))
 		for i := range words {
 			step := torch.OpenScope()

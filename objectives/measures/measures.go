@@ -63,7 +63,11 @@ func (m *Measures) centred(gram_DD, w torch.Tensor) {
 	squares := m.Frobenius * m.Frobenius
 	m.MeanShare = ofMean / squares
 	scatter_DD := gram_DD.Sub(sum_1D.Transpose(0, 1).MatMul(sum_1D).MulScalar(1 / v))
-	m.IsoScore = isoScore(squares-ofMean, scatter_DD.Square().Sum().Item(), float64(d))
+	if variance := squares - ofMean; variance > 1e-12*squares { // rows that are all equal leave some 1e-15 by rounding
+		m.IsoScore = isoScore(variance, scatter_DD.Square().Sum().Item(), float64(d))
+	} else {
+		m.IsoScore = math.NaN()
+	}
 }
 
 // chunkRows is how many rows of a matrix are turned into float64 at a time, so

@@ -12,11 +12,11 @@ import (
 func NearestDistances(w torch.Tensor, limit int) (distances []float64) {
 	torch.ScopedNoGrad(func() {
 		const most = 1 << 28
-		_, rows := unitRows(w, int(most/max(1, w.Size(1))))
+		rows := someRows(w, int(most/max(1, w.Size(1))))
 		if len(rows) < 2 {
 			return
 		}
-		x_ND := w.IndexSelect(0, torch.FromInt64s(rows, w.Device(), int64(len(rows)))).To(torch.Float64, torch.CPU)
+		x_ND := rowsOf(w, rows)
 		columns_DN, squares_N := x_ND.Transpose(0, 1), x_ND.Square().SumDim(1, false)
 		const queries = 128
 		asked := min(limit, len(rows))

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
-
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -89,11 +87,13 @@ func density(xs []float64) Density {
 	return d
 }
 
-// median is the middle of values, NaN of none.
+// median is the middle of values, the mean of the two in the middle where their number is even, NaN of none or with one.
+// No kind of gonum's quantiles is it.
 func median(xs []float64) float64 {
-	if len(xs) == 0 {
+	n := len(xs)
+	if n == 0 || slices.ContainsFunc(xs, math.IsNaN) {
 		return math.NaN()
 	}
 	sorted := slices.Sorted(slices.Values(xs))
-	return stat.Quantile(0.5, stat.LinInterp, sorted, nil)
+	return sorted[(n-1)/2]/2 + sorted[n/2]/2
 }

@@ -20,7 +20,7 @@ func RareSeparation(w torch.Tensor, counts []float64) (separation float64) {
 	}
 	torch.ScopedNoGrad(func() {
 		group := func(rows []int64) (mean_D torch.Tensor, spread float64) {
-			x_ND := w.IndexSelect(0, torch.FromInt64s(rows, w.Device(), int64(len(rows)))).To(torch.Float64, torch.CPU)
+			x_ND := rowsOf(w, rows)
 			mean_D = x_ND.MeanDim(0, false)
 			return mean_D, x_ND.Sub(mean_D).Square().SumDim(1, false).Mean().Item()
 		}
