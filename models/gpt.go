@@ -34,7 +34,8 @@ func NewGPT(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, devi
 	if err := c.CheckGPT(); err != nil {
 		return nil, err
 	}
-	c.PreNorm = true
+	// A language model has none of a translating Transformer's keys, and its folder does not keep them.
+	c.TransformerSettings = TransformerSettings{PreNorm: true, Sinusoids: "tensor2tensor"}
 	in := initialiser{params: p, stream: s, device: device, dtype: c.DType, epsilon: c.NormEpsilon, layers: c.Layers}
 	m := &GPT{Config: c, embedding: embedding, device: device}
 	whole := false

@@ -6,7 +6,7 @@ import "github.com/aperture-ml/aperture/torch"
 
 // LayerSettings are the keys of layers of attention and a feed-forward network, which the Transformer and GPT share.
 type LayerSettings struct {
-	MaxPositions      int     `toml:"max_positions" default:"1024" range:"[2,1048576]" help:"longest sequence, in symbols with the end of sentence"`
+	MaxPositions      int     `toml:"max_positions" kinds:"transformer attentional gpt" default:"1024" range:"[2,1048576]" help:"longest sequence, in symbols with the end of sentence"`
 	Positions         string  `toml:"positions" default:"sinusoidal" choice:"sinusoidal learned rotary" help:"position vectors; gpt alone has rotary ones, which turn queries and keys (Su et al. 2021)"`
 	Activation        string  `toml:"activation" default:"relu" choice:"relu swish gelu gelu_tanh" help:"activation of the feed-forward layers; decode.int8 wants relu, and GPT-2 has gelu_tanh"`
 	ActivationDropout float64 `toml:"activation_dropout" init:"free" default:"0.0" range:"[0,1)" help:"dropout after the feed-forward layers' activation"`

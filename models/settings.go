@@ -15,16 +15,16 @@ type Settings struct {
 	Dropout float64 `toml:"dropout" init:"free" default:"0.1" range:"[0,1)" help:"dropout on embeddings and on what each sub-layer adds; locked dropout of the last layer's output in a recurrent language model, and of attentional states"`
 	Tying   string  `toml:"tying" default:"all" choice:"all decoder none" help:"which matrices are one: both inputs and the output, the decoder's input and the output, or none"`
 
-	InputNoise    float64 `toml:"input_noise" init:"free" default:"0.0" range:"[0,inf)" help:"standard deviation of Gaussian noise on word vectors at the start of training"`
-	InputNoiseEnd float64 `toml:"input_noise_end" init:"free" default:"0.0" range:"[0,inf)" help:"the same at the end of training; in between it changes in equal steps, an epoch each"`
+	InputNoise    float64 `toml:"input_noise" kinds:"transformer attentional awd-lstm qrnn gru gpt" init:"free" default:"0.0" range:"[0,inf)" help:"standard deviation of Gaussian noise on word vectors at the start of training"`
+	InputNoiseEnd float64 `toml:"input_noise_end" kinds:"transformer attentional awd-lstm qrnn gru gpt" init:"free" default:"0.0" range:"[0,inf)" help:"the same at the end of training; in between it changes in equal steps, an epoch each"`
 
-	AttentionSettings
-	LayerSettings
+	AttentionSettings      `kinds:"transformer transformer-xl gpt"`
+	LayerSettings          `kinds:"transformer gpt"`
 	EncoderDecoderSettings `task:"translation"`
-	TransformerSettings    `task:"translation"`
-	AttentionalSettings    `task:"translation"`
-	RecurrentSettings      `task:"language model"`
-	XLContext              `task:"language model"`
+	TransformerSettings    `task:"translation" kinds:"transformer"`
+	AttentionalSettings    `task:"translation" kinds:"attentional"`
+	RecurrentSettings      `task:"language model" kinds:"awd-lstm qrnn gru"`
+	XLContext              `task:"language model" kinds:"transformer-xl"`
 }
 
 // EncoderDecoderSettings are the keys that networks of an encoder and a decoder share.

@@ -65,19 +65,22 @@ func (s *Settings) Set(namesAndValues ...any) {
 func (s Settings) Files() map[string]string {
 	files := map[string]string{}
 	for _, k := range schema().Keys() {
-		if k.Path == "file" && s.reads(k) && schema().Text(&s, k) != "" {
+		if k.Path == "file" && s.Reads(k) && schema().Text(&s, k) != "" {
 			files[k.Name] = schema().Text(&s, k)
 		}
 	}
 	return files
 }
 
-// reads reports whether a method of s reads a key.
-func (s Settings) reads(k keys.Key) bool {
-	return slices.ContainsFunc(s.names(), func(name string) bool {
+// Reads reports whether a method of s, all of which are known, reads a key of the section. Methods that bring no
+// likelihood have that of mle.
+func (s Settings) Reads(k keys.Key) bool {
+	own := false
+	return k.Part == nil || slices.ContainsFunc(s.names(), func(name string) bool {
 		m, _ := method(name)
+		own = own || m.Build(s, false).Likelihood != nil
 		return holds(m.Settings, k.Part)
-	})
+	}) || !own && holds(mle.Settings, k.Part)
 }
 
 // check says which setting makes no sense, and what would.

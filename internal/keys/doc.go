@@ -19,6 +19,7 @@
 //	choice   texts: the values it may have, separated by spaces
 //	path     texts that name a file or a folder: which of the two
 //	task     the only task that reads it; on an embedded struct it holds for all of its keys
+//	kinds    the only kinds of network that read it, separated by spaces; inherited as well
 //	resume   whether a resumed run may change it (package experiment says what the values mean); inherited as well
 //	init     keep: a run that starts from the weights of another one has that run's value; free ends what is inherited
 //	help     its meaning and unit, in one sentence without the full stop

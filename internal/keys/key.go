@@ -15,6 +15,7 @@ import (
 type Key struct {
 	Name    string   // as in "train.max_tokens"
 	Task    string   // the only task that reads it; empty: all
+	Kinds   []string // the only kinds of network that read it; empty: all of the task
 	Resume  string   // whether a resumed run may change it: see Differences
 	Init    string   // "keep" where a run that starts from the weights of another one has that run's value
 	Help    string   // one sentence without its full stop

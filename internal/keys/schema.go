@@ -58,9 +58,12 @@ func (s *Schema[C]) walk(t reflect.Type, prefix string, index []int, inherited K
 		k := Key{
 			Name: prefix + name,
 			Task: cmp.Or(tag("task"), inherited.Task), Resume: cmp.Or(tag("resume"), inherited.Resume),
-			Init: cmp.Or(tag("init"), inherited.Init),
+			Init: cmp.Or(tag("init"), inherited.Init), Kinds: strings.Fields(tag("kinds")),
 			Help: tag("help"), Default: tag("default"), Choices: strings.Fields(tag("choice")), Path: tag("path"),
 			index: at, kind: field.Type.Kind(),
+		}
+		if len(k.Kinds) == 0 {
+			k.Kinds = inherited.Kinds
 		}
 		if inherited.part > 0 {
 			k.index, k.part, k.inner, k.Part = inherited.index, inherited.part, at, inherited.Part

@@ -23,14 +23,14 @@ type toy struct {
 }
 
 type data struct {
-	limits `resume:"location"` // another resume tag than the section's
-	Dir    string              `toml:"dir" task:"language model" help:"folder of the texts"`
-	Test   []string            `toml:"test" default:"[\"a\", \"b\"]" help:"names of the texts"`
+	limits `resume:"location" kinds:"a b"` // another resume tag than the section's
+	Dir    string                          `toml:"dir" task:"language model" help:"folder of the texts"`
+	Test   []string                        `toml:"test" default:"[\"a\", \"b\"]" help:"names of the texts"`
 }
 
 type limits struct {
 	Longest int     `toml:"longest" default:"7" range:"[0,inf)" help:"longest line"`
-	Ratio   float64 `toml:"ratio" resume:"named" default:"1.5" range:"[1,10]" help:"largest ratio"`
+	Ratio   float64 `toml:"ratio" resume:"named" kinds:"c" default:"1.5" range:"[1,10]" help:"largest ratio"`
 }
 
 type train struct {
@@ -57,20 +57,20 @@ var schema = keys.New[toy]("")
 func TestKeys(t *testing.T) {
 	var got []string
 	for _, k := range schema.Keys() {
-		got = append(got, strings.TrimSpace(fmt.Sprintf("%s (%s in %s) %s/%s", k.Name, k.Base(), k.Section(), k.Task,
-			k.Resume)))
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s (%s in %s) %s/%s/", k.Name, k.Base(), k.Section(), k.Task,
+			k.Resume)+strings.Join(k.Kinds, "|")))
 	}
 	want := []string{
-		"name (name in ) /",
-		"data.longest (longest in data) translation/location",
-		"data.ratio (ratio in data) translation/named",
-		"data.dir (dir in data) language model/free",
-		"data.test (test in data) translation/free",
-		"train.rate (rate in train) /",
-		"train.max_steps (max_steps in train) /",
-		"train.kind (kind in train) /",
-		"train.lag (lag in train) /",
-		"train.drop (drop in train) translation/",
+		"name (name in ) //",
+		"data.longest (longest in data) translation/location/a|b",
+		"data.ratio (ratio in data) translation/named/c",
+		"data.dir (dir in data) language model/free/",
+		"data.test (test in data) translation/free/",
+		"train.rate (rate in train) //",
+		"train.max_steps (max_steps in train) //",
+		"train.kind (kind in train) //",
+		"train.lag (lag in train) //",
+		"train.drop (drop in train) translation//",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

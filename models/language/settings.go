@@ -36,8 +36,8 @@ func (s VocabularySettings) ofPieces() bool { return s.Units == "bytes-bpe" }
 // TrainSettings are the keys of the section train that belong to language models.
 type TrainSettings struct {
 	corpus.ColumnSettings
-	Stride int `toml:"stride" default:"0" range:"[0,100000]" help:"gpt: tokens that each window of bptt tokens scores in validation and tests, its last ones, which see the others; 0 is bptt, windows side by side"`
-	models.ActivationSettings
+	Stride                    int `toml:"stride" default:"0" range:"[0,100000]" help:"gpt: tokens that each window of bptt tokens scores in validation and tests, its last ones, which see the others; 0 is bptt, windows side by side"`
+	models.ActivationSettings `kinds:"awd-lstm qrnn gru"`
 }
 
 var schema = keys.New[Settings]("")

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/internal/files"
-	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/command"
@@ -123,9 +122,7 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		return command.Usagef("%s aims at vectors and gives words no probability: "+
 			"a language model wants a method with a softmax", s.Config.Objective.Method)
 	}
-	if s.byHand("objective.vectors") && !method.WordTargets {
-		s.note("%s reads no vectors: -vectors does nothing", s.Config.Objective.Method)
-	}
+	s.noteUnread()
 	if l.start != nil {
 		if err := s.Config.Objective.StartsFrom(l.start.Objective); err != nil {
 			return command.Usagef("-init %s: %w", s.Config.Train.Init, err)
@@ -150,8 +147,7 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	return nil
 }
 
-// checkTask refuses a network that learns another task than the command's, and says which keys and files of the user's
-// nothing will read.
+// checkTask refuses a network that learns another task than the command's.
 func (s *Settings) checkTask(spec *Spec) error {
 	task, kind := s.Config.Task(), s.Config.Model.Kind
 	if task == "" {
@@ -161,22 +157,26 @@ func (s *Settings) checkTask(spec *Spec) error {
 		return command.Usagef("runs/%s trains a %s, and model.kind = %q is a %s",
 			spec.Name, want.network(), kind, task.network())
 	}
-	for _, k := range s.keysByHand() {
-		if !k.Of(string(task)) {
-			s.note("a %s has no use for %s", task.network(), k.Name)
-		}
-	}
-	read := s.Config.Objective.Files()
-	for _, k := range s.keysByHand() {
-		if k.Part != nil && k.Path == "file" && schema.Text(&s.Config, k) != "" && read[k.Name] == "" {
-			s.note("%s has no use for %s", s.Config.Objective.Method, k.Name)
-		}
-	}
 	return nil
 }
 
-func (s *Settings) keysByHand() []keys.Key {
-	return slices.DeleteFunc(slices.Clone(schema.Keys()), func(k keys.Key) bool { return !s.byHand(k.Name) })
+// noteUnread says which keys of the user's nothing will read. A resolved configuration has those of all methods and of
+// all networks of its task: one at its default goes without saying.
+func (s *Settings) noteUnread() {
+	task, kind, method := s.Config.Task(), s.Config.Model.Kind, s.Config.Objective
+	defaults := schema.Defaults()
+	for _, k := range schema.Keys() {
+		switch usual := schema.Value(&s.Config, k) == schema.Value(&defaults, k); {
+		case !s.byHand(k.Name):
+		case !k.Of(string(task)):
+			s.note("a %s has no use for %s", task.network(), k.Name)
+		case usual:
+		case len(k.Kinds) > 0 && !slices.Contains(k.Kinds, kind):
+			s.note("a network of the kind %s has no use for %s", kind, k.Name)
+		case !method.Reads(k):
+			s.note("%s has no use for %s", method.Method, k.Name)
+		}
+	}
 }
 
 // layers lays preset, file, assignments and flags over one another.

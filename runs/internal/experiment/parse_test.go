@@ -352,19 +352,41 @@ func TestParseBySize(t *testing.T) {
 	}
 }
 
-// TestVectorsThatNoneReads: a method that aims at no vectors says that it was given some.
-func TestVectorsThatNoneReads(t *testing.T) {
+// TestUnreadKeys: what the user gives and nothing reads is told, but not what a resolved configuration leaves at its
+// default.
+func TestUnreadKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.vec")
 	if err := os.WriteFile(file, []byte("1 1\na 1\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for method, want := range map[string]bool{"mle": true, "vmf": false} {
-		s, err := Parse(testSpec(t), []string{"-method", method, "-vectors", file})
+	for _, c := range []struct {
+		spec *Spec
+		args string
+		key  string // empty: nothing is told
+	}{
+		{testSpec(t), "-method=mle -vectors=" + file, "mle has no use for objective.vectors"},
+		{testSpec(t), "-method=vmf -vectors=" + file, ""},
+		{testSpec(t), "-method=mle -set=objective.gamma=2", "mle has no use for objective.gamma"},
+		{testSpec(t), "-method=mle -set=objective.gamma=1", ""},
+		{testSpec(t), "-method=cosreg+adversarial -set=objective.gamma=2", ""},
+		{testSpec(t), "-method=cosreg -set=objective.label_smoothing=0.2", ""},
+		{testSpec(t), "-method=vmf -set=objective.label_smoothing=0.2", "vmf has no use for objective.label_smoothing"},
+		{testSpec(t), "-set=model.word_dropout=0.2", "a network of the kind transformer has no use for model.word_dropout"},
+		{testSpec(t), "-set=model.heads=2", ""},
+		{languageSpec(t), "-set=model.kind=awd-lstm -set=model.heads=2", "a network of the kind awd-lstm has no use for model.heads"},
+		{languageSpec(t), "-set=model.kind=gru -set=model.input_noise=0.1", ""},
+		{languageSpec(t), "-set=model.kind=transformer-xl -set=model.input_noise=0.1",
+			"a network of the kind transformer-xl has no use for model.input_noise"},
+		{languageSpec(t), "-set=model.kind=transformer-xl -set=train.ar=2", "a network of the kind transformer-xl has no use for train.ar"},
+	} {
+		s, err := Parse(c.spec, strings.Fields(c.args))
 		if err != nil {
-			t.Fatal(err)
+			t.Errorf("%s: %v", c.args, err)
+			continue
 		}
-		if told := slices.Contains(s.Notes, method+" reads no vectors: -vectors does nothing"); told != want {
-			t.Errorf("%s: the notes are %q", method, s.Notes)
+		told := slices.DeleteFunc(s.Notes, func(note string) bool { return !strings.Contains(note, "has no use for") })
+		if want := slices.DeleteFunc([]string{c.key}, func(s string) bool { return s == "" }); !slices.Equal(told, want) {
+			t.Errorf("%s: the notes are %q, want %q", c.args, told, want)
 		}
 	}
 }
