@@ -1,6 +1,7 @@
 package objectives
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/aperture-ml/aperture/torch"
@@ -33,43 +34,52 @@ const exponentialPower = 0.75
 
 // Values gives the k prior values. Energy is the sum of their squares where Scale is 0 and Norm 1.
 func (p Prior) Values(k int, energy float64) []float64 {
-	rate, power := p.Rate, p.Power
-	switch {
-	case power != 0:
-	case p.Kind == Exponential:
-		power = exponentialPower
-	case k > 1:
-		power = -math.Log(p.Ratio) / math.Log(float64(k))
+	first, values := p.shape(k)
+	for i, fall := range values {
+		values[i] = math.Exp(fall)
 	}
-	if p.Kind == Exponential && rate == 0 && k > 1 {
-		rate = -math.Log(p.Ratio) / (math.Pow(float64(k), power) - 1)
-	}
-	logs := make([]float64, k)
-	for i := range logs {
-		rank := float64(i + 1)
-		if p.Kind == Exponential {
-			logs[i] = -rate * math.Pow(rank, power)
-		} else {
-			logs[i] = -power * math.Log(rank)
+	scale := p.Scale * math.Exp(first)
+	if p.Scale == 0 {
+		// Over the first value, which is the largest, the sum neither overflows nor vanishes, whatever c2 is.
+		sum := 0.0
+		for _, v := range values {
+			sum += v * v
 		}
+		scale = math.Sqrt(energy/sum) * cmp.Or(p.Norm, 1)
 	}
-	// The first value is the largest: sums relative to it neither overflow nor vanish.
-	sum := 0.0
-	for _, l := range logs {
-		sum += math.Exp(2 * (l - logs[0]))
-	}
-	scale := math.Sqrt(energy/sum) * math.Exp(-logs[0])
-	switch {
-	case p.Scale > 0:
-		scale = p.Scale
-	case p.Norm > 0:
-		scale *= p.Norm
-	}
-	values := make([]float64, k)
-	for i, l := range logs {
-		values[i] = scale * math.Exp(l)
+	for i := range values {
+		values[i] *= scale
 	}
 	return values
+}
+
+// shape gives the logarithms of the first of k values over c1, and of each over the first.
+func (p Prior) shape(k int) (first float64, falls []float64) {
+	power := p.Power
+	if p.Kind == Exponential {
+		power = cmp.Or(power, exponentialPower)
+	} else if power == 0 && k > 1 {
+		power = -math.Log(p.Ratio) / math.Log(float64(k))
+	}
+	rise := func(rank int) float64 { return math.Expm1(power * math.Log(float64(rank))) } // rank^gamma - 1
+	falls = make([]float64, k)
+	for i := range falls {
+		switch {
+		case p.Kind == Polynomial:
+			falls[i] = -power * math.Log(float64(i+1))
+		case p.Rate != 0:
+			falls[i] = -p.Rate * rise(i+1)
+		case k > 1:
+			falls[i] = math.Log(p.Ratio) * (rise(i+1) / rise(k)) // c2 itself overflows where gamma is near 0
+		}
+	}
+	if p.Kind == Exponential {
+		first = -p.Rate
+		if p.Rate == 0 && k > 1 {
+			first = math.Log(p.Ratio) / rise(k)
+		}
+	}
+	return first, falls
 }
 
 // SpectrumPrior pulls the singular values towards a prior: Weight sum_k (s_k - prior_k)^2, the paper's one-sided

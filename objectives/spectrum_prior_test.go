@@ -47,6 +47,14 @@ func TestPriorValues(t *testing.T) {
 			{Kind: Exponential, Power: 1, Rate: 0.01},
 			{Kind: Exponential, Power: 10, Ratio: 1e-6},
 			{Kind: Exponential, Ratio: 0.3},
+			{Kind: Exponential, Ratio: 5e-324},
+			{Kind: Exponential, Rate: 710},
+			{Kind: Exponential, Rate: math.MaxFloat64, Power: 10},
+			{Kind: Exponential, Rate: math.MaxFloat64, Power: 1e-300},
+			{Kind: Exponential, Power: 1e-20, Ratio: 0.3},
+			{Kind: Exponential, Power: 5e-324, Ratio: 1},
+			{Kind: Polynomial, Ratio: 5e-324},
+			{Kind: Polynomial, Power: 5e-324},
 			{Kind: Polynomial, Ratio: 0.3},
 			{Kind: Polynomial, Ratio: 1},
 			{Kind: Polynomial, Power: 0.5},
@@ -62,7 +70,7 @@ func TestPriorValues(t *testing.T) {
 				}
 			}
 			near(t, "energy", []float64{sum}, []float64{energy}, 1e-12)
-			if p.Ratio > 0 && k > 1 {
+			if p.Ratio > 1e-300 && k > 1 {
 				near(t, "ratio", []float64{values[k-1] / values[0]}, []float64{p.Ratio}, 1e-9)
 			}
 		}
@@ -78,6 +86,41 @@ func TestPriorValues(t *testing.T) {
 	near(t, "scale", Prior{Kind: Polynomial, Scale: 3, Power: 1}.Values(3, 1), []float64{3, 1.5, 1}, 1e-12)
 	near(t, "scale", Prior{Kind: Exponential, Scale: 2, Rate: 1, Power: 1}.Values(2, 1),
 		[]float64{2 / math.E, 2 / math.E / math.E}, 1e-12)
+	near(t, "a steep rate", Prior{Rate: 1e4, Power: 1e-4 / math.Ln2, Norm: 3}.Values(2, 1),
+		[]float64{3 / math.Sqrt(1+math.Exp(-2.0001)), 3 / math.Sqrt(1+math.Exp(2.0001))}, 1e-8)
+	near(t, "a steep rate from a scale", Prior{Rate: math.MaxFloat64, Scale: 3}.Values(2, 1), []float64{0, 0}, 0)
+	near(t, "without a power, an exponential is a polynomial", Prior{Power: 1e-20, Ratio: 0.3}.Values(31, 5),
+		Prior{Kind: Polynomial, Ratio: 0.3}.Values(31, 5), 1e-12)
+	near(t, "and no scale keeps a c2 that has no bound", Prior{Power: 1e-320, Ratio: 0.3, Scale: 5}.Values(3, 1),
+		[]float64{0, 0, 0}, 0)
+}
+
+// TestSteepPriorTrains: at a rate beyond the exponent of the smallest number, every piece that holds s to its prior has
+// numbers to train with.
+func TestSteepPriorTrains(t *testing.T) {
+	for _, hold := range []string{"penalty", "proximal", "retraction"} {
+		torch.Test(t, func() {
+			s := unsmoothed()
+			s.Set("method", "spectrum", "prior_rate", 1000, "spectrum_hold", hold)
+			p := config(13, 5, -1)
+			o := layer(t, s, p)
+			defer release(o, p)
+			near(t, hold+": s", o.Embedding().(*Factored).s.Float64s(), []float64{math.Sqrt(13), 0, 0, 0, 0}, 1e-12)
+			hidden := torch.NewStream(4, "data").Normal(0, 1, torch.Float64, device, 6, 5)
+			loss, _ := o.Loss(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{1, 12, 0, 7, 7, 3}, device, 6), 1)
+			loss.Backward()
+			o.Penalize()
+			torch.SGD(p.Params.Tensors(), 0.1, 0)
+			o.Constrain(0.1)
+			for _, name := range p.Params.Names() {
+				for _, x := range p.Params.Get(name).Float64s() {
+					if math.IsNaN(x) || math.IsInf(x, 0) {
+						t.Fatalf("%s: an update makes an element of %s %v", hold, name, x)
+					}
+				}
+			}
+		})
+	}
 }
 
 // TestDefaultsOfBothPriors: at its defaults either method starts on its curve, with the same ratio of the smallest to
