@@ -3,6 +3,7 @@ package objectives
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/torch"
@@ -10,9 +11,10 @@ import (
 
 // TestPreconditioner: plain gradient descent has column k of V's gradient divided by the present s_k^2, or by the mean
 // of these where that is larger, times a gain where there is one; U's is divided by c^2 times the mean where that is
-// above 1; the others stay as they are.
+// above 1, and so is that of clusters, which are scored as U's rows are; the others stay as they are.
 func TestPreconditioner(t *testing.T) {
-	for _, method := range []string{"spectrum", "sn"} {
+	const u, v, clusters = "decoder.embed_tokens.u", "decoder.embed_tokens.v", "decoder.output_projection.clusters.weight"
+	for _, method := range []string{"spectrum", "sn", "adaptive+spectrum", "adaptive+sn"} {
 		torch.Test(t, func() {
 			var slower float64
 			const large = 20 // a prior whose scale leaves U too fast
@@ -20,7 +22,7 @@ func TestPreconditioner(t *testing.T) {
 				p := config(13, 5, -1)
 				p.SGD = sgd
 				s := unsmoothed()
-				s.Set("method", method, "sn_gain", true, "prior_scale", large)
+				s.Set("method", method, "sn_gain", true, "prior_scale", large, "adaptive_cutoffs", "3,8")
 				o := layer(t, s, p)
 				defer release(o, p)
 				e := o.Embedding().(*Factored)
@@ -45,18 +47,19 @@ func TestPreconditioner(t *testing.T) {
 			}
 			want, square := update(false)
 			got, _ := update(true)
-			if method == "spectrum" && slower < 2 {
+			if strings.HasSuffix(method, "spectrum") && slower < 2 {
 				t.Errorf("U's gradient is divided by %g only, so that this test sees nothing", slower)
 			}
-			for i := range want["decoder.embed_tokens.u"] {
-				want["decoder.embed_tokens.u"][i] /= slower
+			for _, name := range []string{u, clusters} {
+				for i := range want[name] {
+					want[name][i] /= slower
+				}
 			}
-			v := want["decoder.embed_tokens.v"]
-			for i := range v {
-				v[i] /= square[i%len(square)]
+			for i := range want[v] {
+				want[v][i] /= square[i%len(square)]
 			}
-			if len(got) != len(want) || len(v) == 0 {
-				t.Fatalf("there are %d gradients, want %d", len(got), len(want))
+			if len(got) != len(want) || len(want[v]) == 0 || (len(want[clusters]) > 0) != strings.HasPrefix(method, "adaptive") {
+				t.Fatalf("%s: there are %d gradients, want %d", method, len(got), len(want))
 			}
 			for name := range want {
 				near(t, method+": the gradient of "+name, got[name], want[name], 1e-12)
