@@ -20,9 +20,13 @@
 // small as it likes.
 //
 // A shift lowers the target's logit of each component: z'_nky = z_nky - shift_nk,
-// and primes mark what follows. nll'_n takes the place of nll_n in the loss; the
-// smoothed mass sees the clean P_nj or the shifted one. The shift gets a gradient
-// like any operand.
+// and primes mark what follows. nll'_n takes the place of nll_n in the loss, and
+// r'_nk that of r_nk; the smoothed mass sees the clean P_nj, so that q_nkj and Q_nk
+// stay:
+//
+//   dz_nkj = p'_nkj (on + off) r'_nk + p_nkj Q_nk - off q_nkj     and at the target -(on + off) r'_nk for the last term
+//
+// The shift gets a gradient like any operand, (on + off) r'_nk (1 - p'_nky).
 //
 // The z-loss adds zeta / K sum_k lse_nk^2, of clean logits whatever the shift; its
 // gradient in them is 2 zeta / K lse_nk p_nkj, and the prior gets none.
