@@ -23,7 +23,7 @@ type request struct {
 	Compounds  bool     `flag:"compound-split" help:"-multi-bleu of compounds split at hyphens, as most published figures of WMT14 English to German have it"`
 	Moses      string   `flag:"moses" help:"-multi-bleu of raw text: tokenise both sides first as the Moses tokenizer does for <LANGUAGE>"`
 	Interval   bool     `flag:"ci" help:"add 95% confidence intervals from 1000 resamples"`
-	Baseline   string   `flag:"compare" not:"multi-bleu" help:"test by paired bootstrap and approximate randomisation whether the scores differ from those of another system's hypotheses, in <FILE>"`
+	Baseline   string   `flag:"compare" not:"multi-bleu ci" help:"test by paired bootstrap and approximate randomisation whether the scores differ from those of another system's hypotheses, in <FILE>"`
 	Training   string   `flag:"f1-train" not:"metric tok smooth ci lc multi-bleu" help:"print the F1 of words by how often the training text <FILE> has them; all texts tokenised"`
 	JSON       bool     `flag:"json" help:"print JSON"`
 
@@ -66,6 +66,12 @@ func parse(args []string, out io.Writer) (r request, err error) {
 	}
 	if r.Baseline != "" && r.Training != "" {
 		return r, errors.New("-compare and -f1-train answer different questions: ask one at a time")
+	}
+	for _, name := range []string{"tok", "smooth"} {
+		if given.Changed(name) && !r.wantsBLEU() {
+			return r, fmt.Errorf("-%s is BLEU's, and -metric=%s asks for none: add bleu to -metric, or leave -%[1]s out",
+				name, strings.Join(r.Metrics, ","))
+		}
 	}
 	samples := 0
 	if r.Interval {
