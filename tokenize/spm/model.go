@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -222,11 +223,7 @@ func (m *Model) prepare() error {
 }
 
 // byteName reports whether a text has the form <0xHH>.
-func byteName(text string) bool {
-	var b byte
-	n, err := fmt.Sscanf(text, "<0x%02X>", &b)
-	return n == 1 && err == nil && text == fmt.Sprintf("<0x%02X>", b)
-}
+var byteName = regexp.MustCompile(`^<0x[0-9A-F]{2}>$`).MatchString
 
 // trieOf is a trie of the pieces of some kinds, nil where there are none.
 func (m *Model) trieOf(member func(kind) bool) *trie {
