@@ -1,4 +1,4 @@
-package main
+package markup
 
 import (
 	"math/rand/v2"
@@ -7,33 +7,35 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
-
-	"github.com/aperture-ml/aperture/models/translation"
 )
 
+// translated is a document with each of its texts translated.
+func translated(document string, translate func(Text) Translation) string {
+	d := Parse(document, nil)
+	var all []Translation
+	for _, text := range d.Texts() {
+		all = append(all, translate(text))
+	}
+	return d.Translated(all)
+}
+
 // shouting translates each word by its upper case, in the order that a function gives; links say which it was.
-func shouting(order func(n int) []int) func([]translation.Request) ([][]translation.Translation, error) {
-	return func(requests []translation.Request) (out [][]translation.Translation, err error) {
-		for _, r := range requests {
-			words := strings.Fields(r.Line)
-			var x translation.Translation
-			x.Details = &translation.Details{}
-			for _, i := range order(len(words)) {
-				word := strings.ToUpper(words[i])
-				for _, keep := range r.Keep {
-					if keep.MatchString(words[i]) {
-						word = words[i]
-					}
+func shouting(order func(n int) []int) func(Text) Translation {
+	return func(text Text) (x Translation) {
+		words := strings.Fields(text.Line)
+		for _, i := range order(len(words)) {
+			word := strings.ToUpper(words[i])
+			for _, keep := range text.Keep {
+				if keep.MatchString(words[i]) {
+					word = words[i]
 				}
-				x.Details.Words = append(x.Details.Words, translation.Word{Text: word, Source: []int{i}})
-				x.Text += word + " "
 			}
-			x.Text = strings.TrimSpace(x.Text)
-			x.Text = r.Line[:len(r.Line)-len(strings.TrimLeft(r.Line, " \n"))] + x.Text +
-				r.Line[len(strings.TrimRight(r.Line, " \n")):]
-			out = append(out, []translation.Translation{x})
+			x.Words = append(x.Words, []int{i})
+			x.Text += word + " "
 		}
-		return out, nil
+		x.Text = text.Line[:len(text.Line)-len(strings.TrimLeft(text.Line, " \n"))] + strings.TrimSpace(x.Text) +
+			text.Line[len(strings.TrimRight(text.Line, " \n")):]
+		return x
 	}
 }
 
@@ -94,9 +96,8 @@ func TestMarkup(t *testing.T) {
 		{"<p>  <b> spaced </b>  out </p>", "<p>   <b>SPACED</b> OUT </p>", forwards},
 		{"<p> <span></span> </p>", "<p> <span></span> </p>", forwards},
 	} {
-		out, err := translateHTML(task{texts: []string{test.in}}, shouting(test.order))
-		if err != nil || out[0][0].Text != test.out {
-			t.Errorf("%s\nbecame %s\nwant   %s", test.in, out[0][0].Text, test.out)
+		if out := translated(test.in, shouting(test.order)); out != test.out {
+			t.Errorf("%s\nbecame %s\nwant   %s", test.in, out, test.out)
 		}
 	}
 }
@@ -114,19 +115,16 @@ func TestMarkupSurvives(t *testing.T) {
 				in.WriteString(" ")
 			}
 		}
-		out, err := translateHTML(task{texts: []string{in.String()}}, shouting(shuffled))
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, after := tagsOf(in.String()), tagsOf(out[0][0].Text)
+		out := translated(in.String(), shouting(shuffled))
+		before, after := tagsOf(in.String()), tagsOf(out)
 		for name, n := range before {
 			if m := after[name]; m < n {
-				t.Errorf("%s became %s: %s stands %d times, and stood %d times", in.String(), out[0][0].Text, name, m, n)
+				t.Errorf("%s became %s: %s stands %d times, and stood %d times", in.String(), out, name, m, n)
 			}
 		}
 		for _, name := range []string{"b", "i", "a"} {
 			if more := after["<"+name+">"] - before["<"+name+">"]; more != after["</"+name+">"]-before["</"+name+">"] {
-				t.Errorf("%s became %s: <%s> is opened and closed unlike before", in.String(), out[0][0].Text, name)
+				t.Errorf("%s became %s: <%s> is opened and closed unlike before", in.String(), out, name)
 			}
 		}
 	}

@@ -1,31 +1,26 @@
-package main
+package markup
 
 import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"github.com/aperture-ml/aperture/models/translation"
 )
 
 // careless translates by upper case what is not to be kept, and links words to any other.
-func careless(random *rand.Rand) func([]translation.Request) ([][]translation.Translation, error) {
-	return func(requests []translation.Request) (out [][]translation.Translation, err error) {
-		for _, r := range requests {
-			text := []byte(strings.ToUpper(r.Line))
-			for _, keep := range r.Keep {
-				for _, at := range keep.FindAllStringIndex(r.Line, -1) {
-					copy(text[at[0]:at[1]], r.Line[at[0]:])
-				}
+func careless(random *rand.Rand) func(Text) Translation {
+	return func(text Text) (x Translation) {
+		line := []byte(strings.ToUpper(text.Line))
+		for _, keep := range text.Keep {
+			for _, at := range keep.FindAllStringIndex(text.Line, -1) {
+				copy(line[at[0]:at[1]], text.Line[at[0]:])
 			}
-			x := translation.Translation{Text: string(text), Details: &translation.Details{}}
-			words := strings.Fields(x.Text)
-			for _, word := range words {
-				x.Details.Words = append(x.Details.Words, translation.Word{Text: word, Source: []int{random.IntN(len(words))}})
-			}
-			out = append(out, []translation.Translation{x})
 		}
-		return out, nil
+		x.Text = string(line)
+		n := len(strings.Fields(x.Text))
+		for range n {
+			x.Words = append(x.Words, []int{random.IntN(n)})
+		}
+		return x
 	}
 }
 
@@ -47,9 +42,9 @@ func TestKeptElements(t *testing.T) {
 		{"grün ", `<i class=notranslate>über</i>`, " alles", "GRÜN # ALLES"},
 	} {
 		document := test.before + test.kept + test.after
-		out, err := translateHTML(task{texts: []string{document}}, careless(random))
-		if want := strings.Replace(test.out, "#", test.kept, 1); err != nil || out[0][0].Text != want {
-			t.Errorf("%s\nbecame %v\nwant   %s (%v)", document, out, want, err)
+		out := translated(document, careless(random))
+		if want := strings.Replace(test.out, "#", test.kept, 1); out != want {
+			t.Errorf("%s\nbecame %s\nwant   %s", document, out, want)
 		}
 	}
 	kept := []string{"<code>ls -l</code>", "<code>ls</code>", "<b translate=no>Acme<i>s</i></b>", `<a class="notranslate">one</a>`}
@@ -60,28 +55,20 @@ func TestKeptElements(t *testing.T) {
 			words = append(words, pieces[random.IntN(len(pieces))])
 		}
 		in := strings.Join(words, " ")
-		out, err := translateHTML(task{texts: []string{in}}, careless(random))
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := translated(in, careless(random))
 		for _, element := range kept {
-			if before, after := strings.Count(in, element), strings.Count(out[0][0].Text, element); before != after {
-				t.Fatalf("%s\nbecame %s\n%s stands %d times, and stood %d times", in, out[0][0].Text, element, after, before)
+			if before, after := strings.Count(in, element), strings.Count(out, element); before != after {
+				t.Fatalf("%s\nbecame %s\n%s stands %d times, and stood %d times", in, out, element, after, before)
 			}
 		}
 	}
 }
 
-// A text of nothing but what is kept is not sent to a model.
+// A document of nothing but what is kept has no texts.
 func TestNothingToTranslate(t *testing.T) {
 	const document = `<p><code>ls</code> <span translate=no>:a: <b>b</b></span></p>`
-	out, err := translateHTML(task{texts: []string{document}}, func(r []translation.Request) ([][]translation.Translation, error) {
-		if len(r) > 0 {
-			t.Errorf("%q is sent", r[0].Line)
-		}
-		return nil, nil
-	})
-	if err != nil || out[0][0].Text != document {
-		t.Errorf("%s became %v (%v)", document, out, err)
+	d := Parse(document, nil)
+	if texts, out := d.Texts(), d.Translated(nil); len(texts) > 0 || out != document {
+		t.Errorf("%s has the texts %v and became %s", document, texts, out)
 	}
 }

@@ -1,0 +1,23 @@
+package markup
+
+import (
+	"strings"
+	"testing"
+)
+
+// FuzzMarkup translates documents of anything in place: no panic, and each tag is there afterwards.
+func FuzzMarkup(f *testing.F) {
+	for _, document := range []string{"<p>one <b>two</b></p>", "<b>a<i>b</b>c</i>", "<script>x</script>", "<!--", "<a href='x", "&amp;&#0;&",
+		"<p>" + strings.Repeat("<b>", 300) + "x", "\x00<\xff>", "<svg><![CDATA[x]]></svg>", "<p translate=no>x</p>"} {
+		f.Add(document)
+	}
+	f.Fuzz(func(t *testing.T, document string) {
+		out := translated(document, shouting(forwards))
+		after := tagsOf(out)
+		for tag, n := range tagsOf(document) {
+			if after[tag] < n {
+				t.Errorf("%q became %q: %q stands %d times, and stood %d times", document, out, tag, after[tag], n)
+			}
+		}
+	})
+}

@@ -1,0 +1,195 @@
+package markup
+
+import (
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// blocks are the elements of HTML that end a text where they begin and end; all others stand within it. holds are
+// those of them that have contents.
+var blocks, holds = map[string]bool{}, map[string]bool{}
+
+// verbatim are the elements whose contents are no text to translate.
+var verbatim = map[string]bool{"script": true, "style": true, "pre": true, "textarea": true, "template": true, "svg": true,
+	"math": true, "iframe": true, "noscript": true}
+
+func init() {
+	for name := range strings.FieldsSeq("address article aside blockquote body br button center dd details dialog div dl dt " +
+		"fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html li legend main menu nav ol optgroup " +
+		"option p section select summary table tbody td tfoot th thead title tr ul video audio canvas object") {
+		blocks[name], holds[name] = true, name != "br" && name != "hr"
+	}
+}
+
+// Document is a document cut into what is copied and the texts between.
+type Document []part
+
+// part is a text, or else what is copied as it is.
+type part struct {
+	raw  string
+	text *marked
+}
+
+// marked is a text with the tags that stand in it, which the text itself leaves out.
+type marked struct {
+	text string
+	tags []tag
+	kept []keptElement
+}
+
+// tag is a tag of a text, or a comment.
+type tag struct {
+	raw  string
+	at   int // the byte of the text before which it stands
+	open int // 1 opens an element and -1 closes it, 0 stands by itself
+	pair int // the place among tags of the other one
+}
+
+// Parse cuts HTML, or XML, into texts. It takes any text: what is not closed, or was not opened, stands by itself.
+// Elements of the ignored names, in lower case, are not to be translated.
+func Parse(document string, ignored map[string]bool) (d Document) {
+	z := html.NewTokenizer(strings.NewReader(document))
+	current := &marked{}
+	var names []string // of the tags of current
+	skip, depth := "", 0
+	kept, from := -1, 0 // the tag that opens what is not to be translated, and its place in the document
+	var at, end int     // of the token in the document
+	closed := lastEnds(document)
+	flush := func() {
+		d = append(d, current.parts()...)
+		current, names, kept = &marked{}, nil, -1
+	}
+	for {
+		kind := z.Next()
+		raw := string(z.Raw())
+		at, end = end, end+len(raw)
+		if kind == html.ErrorToken {
+			current.text += html.UnescapeString(raw) // "<" at the end, or nothing
+			break
+		}
+		name, attributes := "", false
+		if kind == html.StartTagToken || kind == html.EndTagToken || kind == html.SelfClosingTagToken {
+			var b []byte
+			b, attributes = z.TagName()
+			name = string(b)
+		}
+		switch {
+		case skip != "": // within an element that is copied
+			d = append(d, part{raw: raw})
+			if name == skip && kind == html.StartTagToken {
+				depth++
+			}
+			if name == skip && kind == html.EndTagToken {
+				if depth--; depth == 0 {
+					skip = ""
+				}
+			}
+		case kind == html.TextToken:
+			current.text += html.UnescapeString(raw)
+		case kept >= 0 && kind != html.EndTagToken && (blocks[name] || verbatim[name]) && closed(names[kept]) > at:
+			// A text ends within what is not to be translated, which is copied then.
+			skip, depth = names[kept], 1
+			for i := kept + 1; i < len(names); i++ {
+				if names[i] == skip && current.tags[i].alone() {
+					depth++
+				}
+			}
+			current.cut(kept)
+			flush()
+			d = append(d, part{raw: document[from:end]})
+		case kind == html.StartTagToken && (verbatim[name] || holds[name] && (ignored[name] ||
+			attributes && untranslated(z))):
+			flush()
+			d = append(d, part{raw: raw})
+			skip, depth = name, 1
+		case blocks[name] || kind == html.DoctypeToken || !strings.HasSuffix(raw, ">"):
+			// What the document's end cuts off has to stay there: all that came behind would be part of it.
+			flush()
+			d = append(d, part{raw: raw})
+		default:
+			t := tag{raw: raw, at: len(current.text), pair: -1}
+			here := len(current.tags)
+			if kind == html.EndTagToken {
+				for i := here - 1; i >= 0; i-- {
+					if o := &current.tags[i]; names[i] == name && o.alone() {
+						o.open, o.pair, t.open, t.pair = 1, here, -1, i
+						break
+					}
+				}
+				if kept >= 0 && t.pair == kept {
+					if strings.TrimSpace(current.text[current.tags[kept].at:]) != "" {
+						current.kept = append(current.kept, keptElement{kept, here})
+					}
+					kept = -1
+				}
+			}
+			if kind != html.StartTagToken && kind != html.EndTagToken {
+				name = "" // it closes itself
+			} else if kind == html.StartTagToken && kept < 0 && (name == "code" || ignored[name] ||
+				attributes && untranslated(z)) {
+				kept, from = here, at
+			}
+			current.tags, names = append(current.tags, t), append(names, name)
+		}
+	}
+	flush()
+	return d
+}
+
+// alone reports whether a tag may open an element, and nothing has closed it.
+func (t *tag) alone() bool { return t.open == 0 && t.pair == -1 && !strings.HasPrefix(t.raw, "</") }
+
+// cut leaves out what stands from a tag on.
+func (x *marked) cut(from int) {
+	x.text, x.tags = x.text[:x.tags[from].at], x.tags[:from]
+	for i := range x.tags {
+		if x.tags[i].pair >= from {
+			x.tags[i].open, x.tags[i].pair = 0, -1
+		}
+	}
+}
+
+// lastEnds gives the place of the last end tag of a name, -1 where there is none.
+func lastEnds(document string) func(name string) int {
+	known := map[string]int{}
+	return func(name string) int {
+		if _, found := known[name]; !found {
+			known[name] = -1
+			for _, match := range regexp.MustCompile(`(?i)</`+regexp.QuoteMeta(name)+`[\s/>]`).FindAllStringIndex(document, -1) {
+				known[name] = match[0]
+			}
+		}
+		return known[name]
+	}
+}
+
+// parts are the text, where it has words, or else what it was.
+func (x *marked) parts() []part {
+	if x.hasText() {
+		// Elements that cross others are taken apart: their tags stand by themselves.
+		var open []int
+		for i := range x.tags {
+			switch t := &x.tags[i]; t.open {
+			case 1:
+				open = append(open, i)
+			case -1:
+				for len(open) > 0 && open[len(open)-1] != t.pair {
+					last := open[len(open)-1]
+					x.tags[last].open, x.tags[x.tags[last].pair].open = 0, 0
+					open = open[:len(open)-1]
+				}
+				if len(open) > 0 {
+					open = open[:len(open)-1]
+				}
+			}
+		}
+		return []part{{text: x}}
+	}
+	raw := x.raw(0, len(x.tags)-1, 0, len(x.text))
+	if raw == "" {
+		return nil
+	}
+	return []part{{raw: raw}}
+}
