@@ -15,6 +15,7 @@ import (
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/runs/serve/internal/request"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
@@ -42,7 +43,7 @@ const concurrent = 512
 
 func newApp(f *flags, log *slog.Logger) (*app, error) {
 	a := &app{flags: f, log: log, metrics: newMetrics(), slots: make(chan struct{}, concurrent)}
-	a.bodies = newIntake(a.bodyLimit())
+	a.bodies = newIntake(bodyLimit(f.MaxChars))
 	var err error
 	if a.keys, err = readKeys(f.APIKey); err != nil {
 		return nil, err
@@ -191,18 +192,18 @@ func (a *app) find(source, target, name string) (found *model, err error) {
 	}
 	switch {
 	case len(known) == 0:
-		return nil, badRequest("there is no translator named %s", name)
+		return nil, request.Invalid("there is no translator named %s", name)
 	case !auto && !known[strings.ToLower(source)]:
-		return nil, badRequest("%s is not supported", source)
+		return nil, request.Invalid("%s is not supported", source)
 	case !known[strings.ToLower(target)]:
-		return nil, badRequest("%s is not supported", target)
+		return nil, request.Invalid("%s is not supported", target)
 	case len(matching) == 0:
-		return nil, badRequest("%s is not available as a target language from %s", target, source)
+		return nil, request.Invalid("%s is not available as a target language from %s", target, source)
 	}
 	from, _ := matching[0].pair()
 	for _, m := range matching {
 		if s, _ := m.pair(); s != from {
-			return nil, badRequest("%s is translated from several languages, and which one this is must be said: this "+
+			return nil, request.Invalid("%s is translated from several languages, and which one this is must be said: this "+
 				"server does not detect languages", target)
 		}
 	}
@@ -216,5 +217,5 @@ func (a *app) languageModel(name string) (*model, error) {
 			return m, nil
 		}
 	}
-	return nil, badRequest("there is no such language model")
+	return nil, request.Invalid("there is no such language model")
 }

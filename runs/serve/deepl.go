@@ -11,6 +11,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models/exchange"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/runs/serve/internal/request"
 )
 
 // deeplCode is a code of DeepL's as ours: EN-GB and en are both en.
@@ -22,10 +23,10 @@ func deeplCode(code string) string {
 // deeplTranslate is DeepL's POST /v2/translate. Fields that only change how a text is to be understood or written
 // (context, preserve_formatting, model_type, splitting_tags) are taken and change nothing; a glossary, and a formality
 // that must be kept, are refused.
-func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f fields) (any, error) {
+func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f request.Fields) (any, error) {
 	t := task{count: 1}
 	var err error
-	if t.texts, _, err = f.texts("text"); err != nil {
+	if t.texts, _, err = f.Texts("text"); err != nil {
 		return nil, err
 	}
 	given := map[string]string{}
@@ -33,19 +34,19 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f fields) (an
 		"glossary_id", "model"} {
 		if x, plain := f[name].(interface{ String() string }); plain { // split_sentences may be a number
 			given[name] = x.String()
-		} else if given[name], err = f.text(name); err != nil {
+		} else if given[name], err = f.Text(name); err != nil {
 			return nil, err
 		}
 	}
 	switch {
 	case given["target_lang"] == "":
-		return nil, badRequest("Parameter 'target_lang' not specified.")
+		return nil, request.Invalid("Parameter 'target_lang' not specified.")
 	case given["glossary_id"] != "":
-		return nil, badRequest("this server keeps no glossaries: send their terms in the field terms")
+		return nil, request.Invalid("this server keeps no glossaries: send their terms in the field terms")
 	case given["formality"] == "more" || given["formality"] == "less":
-		return nil, badRequest("formality %s is not supported for this language", given["formality"])
+		return nil, request.Invalid("formality %s is not supported for this language", given["formality"])
 	}
-	if t.ignored, err = f.names("ignore_tags"); err != nil {
+	if t.ignored, err = f.Names("ignore_tags"); err != nil {
 		return nil, err
 	}
 	if err := t.options(f); err != nil {
@@ -62,14 +63,14 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f fields) (an
 	case "0":
 		t.split = translation.SplitNever
 	default:
-		return nil, badRequest("Value for 'split_sentences' not supported.")
+		return nil, request.Invalid("Value for 'split_sentences' not supported.")
 	}
 	switch given["tag_handling"] {
 	case "":
 	case "html", "xml":
 		t.html = true
 	default:
-		return nil, badRequest("Value for 'tag_handling' not supported.")
+		return nil, request.Invalid("Value for 'tag_handling' not supported.")
 	}
 	if t.model, err = a.find(deeplCode(given["source_lang"]), deeplCode(given["target_lang"]), given["model"]); err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/runs/serve/internal/request"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -35,7 +36,7 @@ func (a *app) handler() http.Handler {
 			return f(r)
 		})))
 	}
-	post := func(d door, path string, f func(context.Context, *http.Request, fields) (any, error)) {
+	post := func(d door, path string, f func(context.Context, *http.Request, request.Fields) (any, error)) {
 		mux.HandleFunc(path, a.metrics.count(path, a.handle(d, "POST", func(w http.ResponseWriter, r *http.Request) (any,
 			error) {
 			body, err := a.bodies.read(w, r)
@@ -47,9 +48,10 @@ func (a *app) handler() http.Handler {
 				defer func() { <-a.slots }()
 			default:
 				w.Header().Set("Retry-After", "1")
-				return nil, &requestError{http.StatusTooManyRequests, "busy", "too many requests at a time: try again in 1 s"}
+				return nil, &request.Error{Status: http.StatusTooManyRequests, Kind: "busy",
+					Text: "too many requests at a time: try again in 1 s"}
 			}
-			given, err := a.read(r, body)
+			given, err := request.Read(r, body)
 			if err == nil {
 				err = a.authorise(r, given)
 			}
@@ -77,7 +79,7 @@ func (a *app) handler() http.Handler {
 	mux.HandleFunc("/{$}", a.metrics.count("/", a.page))
 	for path, d := range map[string]door{"/": libre, "/v2/": deepl, "/v3/": deepl} {
 		mux.HandleFunc(path, a.metrics.count("other", a.handle(d, "", func(http.ResponseWriter, *http.Request) (any, error) {
-			return nil, &requestError{http.StatusNotFound, "request", "Not Found"}
+			return nil, &request.Error{Status: http.StatusNotFound, Kind: "request", Text: "Not Found"}
 		})))
 	}
 	return mux
@@ -110,7 +112,7 @@ func (a *app) handle(d door, method string, f func(http.ResponseWriter, *http.Re
 			}()
 			if method != "" && r.Method != method && !(method == "GET" && r.Method == "HEAD") {
 				h.Set("Allow", method)
-				err = &requestError{http.StatusMethodNotAllowed, "request", "Method Not Allowed"}
+				err = &request.Error{Status: http.StatusMethodNotAllowed, Kind: "request", Text: "Method Not Allowed"}
 				return
 			}
 			value, err = f(w, r)
@@ -143,15 +145,15 @@ func (a *app) handle(d door, method string, f func(http.ResponseWriter, *http.Re
 
 // explain is the status and the text of an error.
 func (a *app) explain(h http.Header, err error) (status int, text string) {
-	var request *requestError
+	var known *request.Error
 	var busy *translation.BusyError
 	var line *translation.LineError
 	var term *translation.TermError
 	var unknown *language.UnknownWordError
 	status, kind, text := http.StatusInternalServerError, "internal", "internal error"
 	switch {
-	case errors.As(err, &request):
-		status, kind, text = request.status, request.kind, request.text
+	case errors.As(err, &known):
+		status, kind, text = known.Status, known.Kind, known.Text
 	case errors.As(err, &busy):
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(busy.After.Seconds()))))
 		status, kind, text = http.StatusTooManyRequests, "busy", busy.Error()
@@ -173,8 +175,8 @@ func (a *app) explain(h http.Header, err error) (status int, text string) {
 }
 
 // authorise checks the caller's key: of the field api_key, or of the header.
-func (a *app) authorise(r *http.Request, body fields) error {
-	key, err := body.text("api_key")
+func (a *app) authorise(r *http.Request, body request.Fields) error {
+	key, err := body.Text("api_key")
 	if err != nil {
 		return err
 	}
@@ -193,7 +195,7 @@ func (a *app) ready(*http.Request) (any, error) {
 	}
 	for _, m := range a.translators() {
 		if m.translator.Waiting() >= a.flags.Queue {
-			return nil, &requestError{http.StatusServiceUnavailable, "busy", "the queue of " + m.name + " is full"}
+			return nil, &request.Error{Status: http.StatusServiceUnavailable, Kind: "busy", Text: "the queue of " + m.name + " is full"}
 		}
 	}
 	return map[string]string{"status": "ready"}, nil

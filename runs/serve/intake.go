@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/aperture-ml/aperture/runs/serve/internal/request"
 )
 
 // intake is the bodies that are arriving. They share a budget of bytes; where it is spent, the body that has been
@@ -21,6 +23,10 @@ type intake struct {
 }
 
 func newIntake(limit int64) *intake { return &intake{limit: limit, free: arriving * limit} }
+
+// bodyLimit is the size of a body that can hold a request: a character takes up to twelve bytes, as two escapes of JSON
+// or of a form.
+func bodyLimit(chars int) int64 { return 64<<10 + 12*int64(chars) }
 
 // arriving is the number of bodies of the largest size that the intake has room for.
 const arriving = 128
@@ -39,8 +45,8 @@ type arrival struct {
 
 // errSlow and errCrowded say why a body was given up.
 var (
-	errSlow    = &requestError{http.StatusRequestTimeout, "slow", "the body came too slowly"}
-	errCrowded = &requestError{http.StatusRequestTimeout, "slow", "the body came too slowly, and others need its place"}
+	errSlow    = &request.Error{Status: http.StatusRequestTimeout, Kind: "slow", Text: "the body came too slowly"}
+	errCrowded = &request.Error{Status: http.StatusRequestTimeout, Kind: "slow", Text: "the body came too slowly, and others need its place"}
 )
 
 // read reads a request's body whole.
@@ -60,11 +66,11 @@ func (in *intake) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, tooLarge("the body has more than %d bytes: send less at a time", large.Limit)
+		return nil, request.TooLarge("the body has more than %d bytes: send less at a time", large.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, errSlow
 	case err != nil:
-		return nil, badRequest("the body could not be read")
+		return nil, request.Invalid("the body could not be read")
 	}
 	return body, nil
 }

@@ -102,7 +102,7 @@ func TestSlowSenders(t *testing.T) {
 	}
 	client.CloseIdleConnections()
 	returned(t, before)
-	if a.bodies.free != arriving*a.bodyLimit() {
+	if a.bodies.free != arriving*a.bodies.limit {
 		t.Errorf("%d bytes of the budget are free, and no body is arriving", a.bodies.free)
 	}
 }
@@ -118,7 +118,7 @@ func TestCrowd(t *testing.T) {
 	for _, c := range slowly(t, a, address, body, room+50) {
 		go func() {
 			code, text := status(c)
-			if code == 408 && text == says(map[string]string{"error": errCrowded.text})+"\n" {
+			if code == 408 && text == says(map[string]string{"error": errCrowded.Text})+"\n" {
 				gone.Add(1)
 			} else if code != 0 { // 0 at the end of the test
 				t.Errorf("%d %s", code, text)
@@ -144,7 +144,7 @@ func TestSlowBody(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	c := slowly(t, a, server.Listener.Addr().String(), `{"q":"a"}`, 1)[0]
-	if code, text := status(c); code != 408 || text != says(map[string]string{"error": errSlow.text})+"\n" {
+	if code, text := status(c); code != 408 || text != says(map[string]string{"error": errSlow.Text})+"\n" {
 		t.Errorf("%d %s", code, text)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/aperture-ml/aperture/runs/serve/internal/request"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
@@ -47,7 +48,7 @@ func (k keyring) check(key string) error {
 	case k == nil || k[sha256.Sum256([]byte(key))]:
 		return nil
 	case key == "":
-		return &requestError{http.StatusForbidden, "key", "this server answers callers with an API key"}
+		return &request.Error{Status: http.StatusForbidden, Kind: "key", Text: "this server answers callers with an API key"}
 	}
-	return &requestError{http.StatusForbidden, "key", "Invalid API key"}
+	return &request.Error{Status: http.StatusForbidden, Kind: "key", Text: "Invalid API key"}
 }

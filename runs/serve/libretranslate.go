@@ -7,6 +7,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models/exchange"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/runs/serve/internal/request"
 )
 
 // maxAlternatives bounds the further translations of a text.
@@ -20,32 +21,32 @@ type detected struct {
 }
 
 // libreTranslate is LibreTranslate's POST /translate.
-func (a *app) libreTranslate(ctx context.Context, _ *http.Request, f fields) (any, error) {
+func (a *app) libreTranslate(ctx context.Context, _ *http.Request, f request.Fields) (any, error) {
 	var t task
 	var one bool
 	var err error
-	if t.texts, one, err = f.texts("q"); err != nil {
+	if t.texts, one, err = f.Texts("q"); err != nil {
 		return nil, err
 	}
 	var given [4]string
 	for i, name := range []string{"source", "target", "format", "model"} {
-		if given[i], err = f.text(name); err != nil {
+		if given[i], err = f.Text(name); err != nil {
 			return nil, err
 		}
 		if given[i] == "" && i < 2 {
-			return nil, badRequest("Invalid request: missing %s parameter", name)
+			return nil, request.Invalid("Invalid request: missing %s parameter", name)
 		}
 	}
 	source, target, format := given[0], given[1], given[2]
 	if t.html = format == "html"; !t.html && format != "" && format != "text" {
-		return nil, badRequest("%s format is not supported", format)
+		return nil, request.Invalid("%s format is not supported", format)
 	}
-	alternatives, err := f.whole("alternatives", 0, 0, maxAlternatives)
+	alternatives, err := f.Whole("alternatives", 0, 0, maxAlternatives)
 	if err != nil {
 		return nil, err
 	}
 	t.count = 1 + alternatives
-	scores, err := f.flag("scores")
+	scores, err := f.Flag("scores")
 	if err == nil {
 		err = t.options(f)
 	}
@@ -103,8 +104,8 @@ func others(list []translation.Translation) []string {
 }
 
 // libreDetect is LibreTranslate's POST /detect, which answers several texts together.
-func (a *app) libreDetect(_ context.Context, _ *http.Request, f fields) (any, error) {
-	texts, _, err := f.texts("q")
+func (a *app) libreDetect(_ context.Context, _ *http.Request, f request.Fields) (any, error) {
+	texts, _, err := f.Texts("q")
 	if err == nil {
 		err = a.checkCount(texts)
 	}

@@ -428,13 +428,3 @@ func TestUnanswered(t *testing.T) {
 		}
 	}
 }
-
-// TestTermsInOrder: equal requests ask a search for their terms in one order.
-func TestTermsInOrder(t *testing.T) {
-	for range 20 {
-		terms, err := fields{"terms": map[string]any{"b": "y", "a": "x", "c": "z", "a b": "w"}}.terms("terms")
-		if got := fmt.Sprint(terms); err != nil || got != "[{a x} {a b w} {b y} {c z}]" {
-			t.Fatal(got, err)
-		}
-	}
-}

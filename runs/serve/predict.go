@@ -9,6 +9,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/runs/serve/internal/request"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
@@ -69,16 +70,16 @@ func (p *predictor) warnings() []checkpoint.Warning {
 }
 
 // predict is our own POST /predict: the loss of each word of a text, and the words that may follow.
-func (a *app) predict(ctx context.Context, _ *http.Request, f fields) (any, error) {
-	texts, _, err := f.texts("q")
+func (a *app) predict(ctx context.Context, _ *http.Request, f request.Fields) (any, error) {
+	texts, _, err := f.Texts("q")
 	if err != nil {
 		return nil, err
 	}
-	name, err := f.text("model")
+	name, err := f.Text("model")
 	if err != nil {
 		return nil, err
 	}
-	top, err := f.whole("top", 10, 0, 1000)
+	top, err := f.Whole("top", 10, 0, 1000)
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +88,10 @@ func (a *app) predict(ctx context.Context, _ *http.Request, f fields) (any, erro
 		return nil, err
 	}
 	if len(texts) != 1 {
-		return nil, badRequest("q must be one string")
+		return nil, request.Invalid("q must be one string")
 	}
 	if n := utf8.RuneCountInString(texts[0]); n > a.flags.MaxChars {
-		return nil, tooLarge("the text has %d characters, and %d are the limit", n, a.flags.MaxChars)
+		return nil, request.TooLarge("the text has %d characters, and %d are the limit", n, a.flags.MaxChars)
 	}
 	p, err := m.predictor.predict(ctx, texts[0], top)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/runs/serve/internal/request"
 )
 
 // task is what a request asks of a translator.
@@ -25,27 +26,31 @@ type task struct {
 }
 
 // options reads the fields that only this server has.
-func (t *task) options(f fields) (err error) {
+func (t *task) options(f request.Fields) (err error) {
 	read := func(x bool, failed error) bool {
 		if err == nil {
 			err = failed
 		}
 		return x
 	}
-	t.confidence, t.links = read(f.flag("confidence")), read(f.flag("links"))
+	t.confidence, t.links = read(f.Flag("confidence")), read(f.Flag("links"))
 	if err == nil {
-		t.prefix, err = f.text("prefix")
+		t.prefix, err = f.Text("prefix")
 	}
 	if err == nil {
-		t.terms, err = f.terms("terms")
+		var terms []request.Term
+		terms, err = f.Terms("terms")
+		for _, x := range terms {
+			t.terms = append(t.terms, translation.Term(x))
+		}
 	}
 	if err == nil {
-		t.keep, err = f.patterns("keep")
+		t.keep, err = f.Patterns("keep")
 	}
 	if err != nil {
 		return err
 	}
-	how, err := f.text("split")
+	how, err := f.Text("split")
 	switch how {
 	case "", "long":
 		t.split = translation.SplitLong
@@ -54,7 +59,7 @@ func (t *task) options(f fields) (err error) {
 	case "never":
 		t.split = translation.SplitNever
 	default:
-		err = badRequest(`split must be "long", "always" or "never"`)
+		err = request.Invalid(`split must be "long", "always" or "never"`)
 	}
 	return err
 }
@@ -66,7 +71,7 @@ func (a *app) translate(ctx context.Context, t task) (all [][]translation.Transl
 		chars += utf8.RuneCountInString(text)
 	}
 	if chars += utf8.RuneCountInString(t.prefix); chars > a.flags.MaxChars {
-		return nil, tooLarge("the texts have %d characters, and %d are the limit: send less at a time", chars,
+		return nil, request.TooLarge("the texts have %d characters, and %d are the limit: send less at a time", chars,
 			a.flags.MaxChars)
 	}
 	if err := a.checkCount(t.texts); err != nil {
@@ -98,7 +103,7 @@ func (a *app) translate(ctx context.Context, t task) (all [][]translation.Transl
 // checkCount is an error where a request has more texts than the limit.
 func (a *app) checkCount(texts []string) error {
 	if len(texts) > a.flags.MaxTexts {
-		return tooLarge("there are %d texts, and %d are the limit: send less at a time", len(texts), a.flags.MaxTexts)
+		return request.TooLarge("there are %d texts, and %d are the limit: send less at a time", len(texts), a.flags.MaxTexts)
 	}
 	return nil
 }

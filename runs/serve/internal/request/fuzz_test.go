@@ -1,4 +1,4 @@
-package main
+package request
 
 import (
 	"net/http"
@@ -20,21 +20,20 @@ func FuzzRequest(f *testing.F) {
 			f.Add(body, kind, "alternatives=3&q=x")
 		}
 	}
-	a := &app{flags: &flags{MaxChars: 1000}}
 	f.Fuzz(func(t *testing.T, body, kind, query string) {
 		r := httptest.NewRequest(http.MethodPost, "/translate", nil)
 		r.Header.Set("Content-Type", kind)
 		r.URL.RawQuery = query
 		fixtures.Promise(t, 20*(len(body)+len(kind)+len(query)), func() error {
-			found, err := a.read(r, []byte(body))
+			found, err := Read(r, []byte(body))
 			if err == nil {
 				for _, read := range []func(string) error{
-					func(name string) error { _, err := found.text(name); return err },
-					func(name string) error { _, _, err := found.texts(name); return err },
-					func(name string) error { _, err := found.whole(name, 0, 0, 9); return err },
-					func(name string) error { _, err := found.flag(name); return err },
-					func(name string) error { _, err := found.terms(name); return err },
-					func(name string) error { _, err := found.patterns(name); return err },
+					func(name string) error { _, err := found.Text(name); return err },
+					func(name string) error { _, _, err := found.Texts(name); return err },
+					func(name string) error { _, err := found.Whole(name, 0, 0, 9); return err },
+					func(name string) error { _, err := found.Flag(name); return err },
+					func(name string) error { _, err := found.Terms(name); return err },
+					func(name string) error { _, err := found.Patterns(name); return err },
 				} {
 					for name := range found {
 						if err := read(name); err != nil {

@@ -1,4 +1,4 @@
-package main
+package request
 
 import (
 	"bytes"
@@ -20,56 +20,37 @@ import (
 	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/internal/files"
-	"github.com/aperture-ml/aperture/models/translation"
 )
 
-// requestError is what a caller did wrong, or what keeps the server from answering, with its status.
-type requestError struct {
-	status int
-	kind   string // in the metrics
-	text   string
-}
+// Fields are the parts of a request by name: strings and lists of strings of a form, or any values of JSON.
+type Fields map[string]any
 
-func (e *requestError) Error() string { return e.text }
+// partsBytes is what package multipart counts beside the contents of the parts that it takes, at most 1,000.
+const partsBytes = 1 << 20
 
-func badRequest(format string, args ...any) error {
-	return &requestError{http.StatusBadRequest, "request", fmt.Sprintf(format, args...)}
-}
-
-func tooLarge(format string, args ...any) error {
-	return &requestError{http.StatusRequestEntityTooLarge, "size", fmt.Sprintf(format, args...)}
-}
-
-// fields are the parts of a request by name: strings and lists of strings of a form, or any values of JSON.
-type fields map[string]any
-
-// bodyLimit is the size of a body that can hold a request: a character takes up to twelve bytes, as two escapes of JSON
-// or of a form.
-func (a *app) bodyLimit() int64 { return 64<<10 + 12*int64(a.flags.MaxChars) }
-
-// read reads the fields of a request from its body: JSON, or a form of either kind. Values in the address count as
+// Read reads the fields of a request from its body: JSON, or a form of either kind. Values in the address count as
 // those of a form.
-func (a *app) read(r *http.Request, body []byte) (fields, error) {
+func Read(r *http.Request, body []byte) (Fields, error) {
 	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil && r.Header.Get("Content-Type") != "" {
-		return nil, &requestError{http.StatusUnsupportedMediaType, "request", "the Content-Type cannot be read"}
+		return nil, &Error{http.StatusUnsupportedMediaType, "request", "the Content-Type cannot be read"}
 	}
 	switch kind {
 	case "", "application/json", "application/x-www-form-urlencoded", "multipart/form-data":
 	default:
-		return nil, &requestError{http.StatusUnsupportedMediaType, "request",
+		return nil, &Error{http.StatusUnsupportedMediaType, "request",
 			fmt.Sprintf("the body is of type %s: send application/json or a form", files.ShownAtMost(100, kind))}
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, badRequest("the address cannot be read: %v", err)
+		return nil, Invalid("the address cannot be read: %v", err)
 	}
-	f := fields{}
+	f := Fields{}
 	switch {
 	case kind == "multipart/form-data":
-		form, err := multipart.NewReader(bytes.NewReader(body), parameters["boundary"]).ReadForm(a.bodyLimit())
+		form, err := multipart.NewReader(bytes.NewReader(body), parameters["boundary"]).ReadForm(int64(len(body)) + partsBytes)
 		if err != nil {
-			return nil, badRequest("the form cannot be read")
+			return nil, Invalid("the form cannot be read")
 		}
 		defer form.RemoveAll()
 		f.addForm(form.Value)
@@ -80,7 +61,7 @@ func (a *app) read(r *http.Request, body []byte) (fields, error) {
 	default:
 		form, err := url.ParseQuery(string(body))
 		if err != nil {
-			return nil, badRequest("the form cannot be read: %v; JSON wants the header Content-Type: application/json", err)
+			return nil, Invalid("the form cannot be read: %v; JSON wants the header Content-Type: application/json", err)
 		}
 		f.addForm(form)
 	}
@@ -88,7 +69,7 @@ func (a *app) read(r *http.Request, body []byte) (fields, error) {
 	return f, f.check()
 }
 
-func (f fields) addForm(values map[string][]string) {
+func (f Fields) addForm(values map[string][]string) {
 	for name, list := range values {
 		if _, given := f[name]; given || len(list) == 0 {
 			continue
@@ -103,42 +84,42 @@ func (f fields) addForm(values map[string][]string) {
 	}
 }
 
-func (f fields) addJSON(body []byte) error {
+func (f Fields) addJSON(body []byte) error {
 	if !utf8.Valid(body) {
-		return badRequest("the body is no valid UTF-8")
+		return Invalid("the body is no valid UTF-8")
 	}
 	if loneSurrogate(body) {
-		return badRequest("the body has half of a surrogate pair, which is no character")
+		return Invalid("the body has half of a surrogate pair, which is no character")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	if err := decoder.Decode(&f); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			return badRequest("the body must be a JSON object, not a %s", wrong.Value)
+			return Invalid("the body must be a JSON object, not a %s", wrong.Value)
 		}
-		return badRequest("the body is no JSON: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return Invalid("the body is no JSON: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if f == nil {
-		return badRequest("the body must be a JSON object, not null")
+		return Invalid("the body must be a JSON object, not null")
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return badRequest("the body goes on behind its JSON object")
+		return Invalid("the body goes on behind its JSON object")
 	}
 	return nil
 }
 
 // check refuses what is no text in any field.
-func (f fields) check() error {
+func (f Fields) check() error {
 	var bad func(x any) error
 	bad = func(x any) error {
 		switch x := x.(type) {
 		case string:
 			switch {
 			case !utf8.ValidString(x):
-				return badRequest("a value is no valid UTF-8")
+				return Invalid("a value is no valid UTF-8")
 			case strings.ContainsRune(x, 0):
-				return badRequest("a value has the character NUL")
+				return Invalid("a value has the character NUL")
 			}
 		case []any:
 			for _, y := range x {
@@ -191,19 +172,19 @@ func loneSurrogate(body []byte) bool {
 	return false
 }
 
-// text is a field that is a string, empty where it is missing.
-func (f fields) text(name string) (string, error) {
+// Text is a field that is a string, empty where it is missing.
+func (f Fields) Text(name string) (string, error) {
 	switch x := f[name].(type) {
 	case nil:
 		return "", nil
 	case string:
 		return x, nil
 	}
-	return "", badRequest("%s must be a string", name)
+	return "", Invalid("%s must be a string", name)
 }
 
-// texts is a field that is a string or a list of strings; one says that it was a string.
-func (f fields) texts(name string) (list []string, one bool, err error) {
+// Texts is a field that is a string or a list of strings; one says that it was a string.
+func (f Fields) Texts(name string) (list []string, one bool, err error) {
 	switch x := f[name].(type) {
 	case string:
 		return []string{x}, true, nil
@@ -211,20 +192,20 @@ func (f fields) texts(name string) (list []string, one bool, err error) {
 		for i, y := range x {
 			text, ok := y.(string)
 			if !ok {
-				return nil, false, badRequest("%s must be a string or a list of strings, and its entry %d is neither", name,
+				return nil, false, Invalid("%s must be a string or a list of strings, and its entry %d is neither", name,
 					i+1)
 			}
 			list = append(list, text)
 		}
 		return list, false, nil
 	case nil:
-		return nil, false, badRequest("Invalid request: missing %s parameter", name)
+		return nil, false, Invalid("Invalid request: missing %s parameter", name)
 	}
-	return nil, false, badRequest("%s must be a string or a list of strings", name)
+	return nil, false, Invalid("%s must be a string or a list of strings", name)
 }
 
-// whole is a field that is a whole number from low to high, or the given one where it is missing.
-func (f fields) whole(name string, missing, low, high int) (int, error) {
+// Whole is a field that is a whole number from low to high, or the given one where it is missing.
+func (f Fields) Whole(name string, missing, low, high int) (int, error) {
 	var text string
 	switch x := f[name].(type) {
 	case nil:
@@ -238,13 +219,13 @@ func (f fields) whole(name string, missing, low, high int) (int, error) {
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || n != math.Trunc(n) || n < float64(low) || n > float64(high) {
-		return 0, badRequest("%s must be a whole number from %d to %d", name, low, high)
+		return 0, Invalid("%s must be a whole number from %d to %d", name, low, high)
 	}
 	return int(n), nil
 }
 
-// flag is a field that is true or false, false where it is missing.
-func (f fields) flag(name string) (bool, error) {
+// Flag is a field that is true or false, false where it is missing.
+func (f Fields) Flag(name string) (bool, error) {
 	switch x := f[name].(type) {
 	case nil:
 		return false, nil
@@ -259,49 +240,52 @@ func (f fields) flag(name string) (bool, error) {
 			return x == "1", nil
 		}
 	}
-	return false, badRequest("%s must be true or false", name)
+	return false, Invalid("%s must be true or false", name)
 }
 
 // maxTerms bounds the terms, and the patterns, of a request.
 const maxTerms = 1000
 
-// terms is a field that is an object of translations by source text.
-func (f fields) terms(name string) (list []translation.Term, err error) {
+// Term is a source text, and what it is translated by.
+type Term struct{ Source, Target string }
+
+// Terms is a field that is an object of translations by source text.
+func (f Fields) Terms(name string) (list []Term, err error) {
 	x := f[name]
 	if text, form := x.(string); form {
 		if text == "" {
 			return nil, nil
 		}
-		inner := fields{}
+		inner := Fields{}
 		if err := cmp.Or(inner.addJSON([]byte(text)), inner.check()); err != nil {
-			return nil, badRequest("%s must be a JSON object of source texts and their translations", name)
+			return nil, Invalid("%s must be a JSON object of source texts and their translations", name)
 		}
 		x = map[string]any(inner)
 	}
 	object, ok := x.(map[string]any)
 	if !ok && x != nil {
-		return nil, badRequest("%s must be an object of source texts and their translations", name)
+		return nil, Invalid("%s must be an object of source texts and their translations", name)
 	}
 	if len(object) > maxTerms {
-		return nil, badRequest("%s has more than %d entries", name, maxTerms)
+		return nil, Invalid("%s has more than %d entries", name, maxTerms)
 	}
 	for _, source := range slices.Sorted(maps.Keys(object)) { // the order in which a search tries them
 		target, ok := object[source].(string)
 		if !ok {
-			return nil, badRequest("%s must be an object of source texts and their translations, and that of %q is no "+
+			return nil, Invalid("%s must be an object of source texts and their translations, and that of %q is no "+
 				"string", name, source)
 		}
-		list = append(list, translation.Term{Source: source, Target: target})
+		list = append(list, Term{Source: source, Target: target})
 	}
 	return list, nil
 }
 
-// names is a field that is a list of names, or a string of them between commas, in lower case.
-func (f fields) names(name string) (map[string]bool, error) {
+// Names is a field that is a list of names, or a string of them between commas, in lower case.
+func (f Fields) Names(name string) (map[string]bool, error) {
 	if f[name] == nil {
 		return nil, nil
 	}
-	texts, _, err := f.texts(name)
+	texts, _, err := f.Texts(name)
 	if err != nil {
 		return nil, err
 	}
@@ -314,22 +298,22 @@ func (f fields) names(name string) (map[string]bool, error) {
 	return found, nil
 }
 
-// patterns is a field that is a regular expression, or a list of them.
-func (f fields) patterns(name string) (list []*regexp.Regexp, err error) {
+// Patterns is a field that is a regular expression, or a list of them.
+func (f Fields) Patterns(name string) (list []*regexp.Regexp, err error) {
 	if f[name] == nil || f[name] == "" {
 		return nil, nil
 	}
-	texts, _, err := f.texts(name)
+	texts, _, err := f.Texts(name)
 	if err != nil {
 		return nil, err
 	}
 	if len(texts) > maxTerms {
-		return nil, badRequest("%s has more than %d entries", name, maxTerms)
+		return nil, Invalid("%s has more than %d entries", name, maxTerms)
 	}
 	for _, text := range texts {
 		p, err := regexp.Compile(text)
 		if err != nil {
-			return nil, badRequest("%s: %q is no regular expression of Go (RE2's syntax)", name, text)
+			return nil, Invalid("%s: %q is no regular expression of Go (RE2's syntax)", name, text)
 		}
 		list = append(list, p)
 	}

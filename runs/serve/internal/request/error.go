@@ -1,0 +1,25 @@
+package request
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// Error is what a caller did wrong, or what keeps the server from answering, with its status.
+type Error struct {
+	Status int
+	Kind   string // in the metrics
+	Text   string
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Invalid is the error of a request that makes no sense.
+func Invalid(format string, args ...any) error {
+	return &Error{http.StatusBadRequest, "request", fmt.Sprintf(format, args...)}
+}
+
+// TooLarge is the error of a request that asks for more than is answered at a time.
+func TooLarge(format string, args ...any) error {
+	return &Error{http.StatusRequestEntityTooLarge, "size", fmt.Sprintf(format, args...)}
+}
