@@ -1,9 +1,13 @@
 package markup
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 // careless translates by upper case what is not to be kept, and links words to any other.
@@ -70,5 +74,21 @@ func TestNothingToTranslate(t *testing.T) {
 	d := Parse(document, nil)
 	if texts, out := d.Texts(), d.Translated(nil); len(texts) > 0 || out != document {
 		t.Errorf("%s has the texts %v and became %s", document, texts, out)
+	}
+}
+
+// TestManyNames has 40,000 elements of names of their own that are not to be translated, and that nothing ends: what
+// ends a name is looked up, not searched for in the whole document, which took 38 s.
+func TestManyNames(t *testing.T) {
+	var b strings.Builder
+	for i := range 40000 {
+		fmt.Fprintf(&b, "<a%d translate=no><p>", i)
+	}
+	began := fixtures.ProcessorTime()
+	if out := translated(b.String(), shouting(forwards)); out != b.String() {
+		t.Errorf("%d bytes became %d", b.Len(), len(out))
+	}
+	if took := fixtures.ProcessorTime() - began; took > 5*time.Second {
+		t.Errorf("%d bytes took %v of a processor", b.Len(), took)
 	}
 }

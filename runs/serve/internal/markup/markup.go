@@ -1,8 +1,8 @@
 package markup
 
 import (
-	"regexp"
 	"strings"
+	"sync"
 
 	"golang.org/x/net/html"
 )
@@ -151,17 +151,36 @@ func (x *marked) cut(from int) {
 	}
 }
 
-// lastEnds gives the place of the last end tag of a name, -1 where there is none.
+// lastEnds gives the place of the last end tag of a name, -1 where there is none. The document is read once, when it is
+// first asked for: names may be many, and of any bytes.
 func lastEnds(document string) func(name string) int {
-	known := map[string]int{}
-	return func(name string) int {
-		if _, found := known[name]; !found {
-			known[name] = -1
-			for _, match := range regexp.MustCompile(`(?i)</`+regexp.QuoteMeta(name)+`[\s/>]`).FindAllStringIndex(document, -1) {
-				known[name] = match[0]
+	ends := sync.OnceValue(func() map[string]int {
+		ends := map[string]int{}
+		for at := 0; ; {
+			next := strings.Index(document[at:], "</")
+			if next < 0 {
+				return ends
 			}
+			at += next
+			size := strings.IndexAny(document[at+2:], "\t\n\f\r />")
+			if size < 0 {
+				return ends
+			}
+			name := []byte(document[at+2 : at+2+size])
+			for i, b := range name { // as the tokenizer does
+				if 'A' <= b && b <= 'Z' {
+					name[i] += 'a' - 'A'
+				}
+			}
+			ends[string(name)] = at
+			at += 2 + size
 		}
-		return known[name]
+	})
+	return func(name string) int {
+		if at, found := ends()[name]; found {
+			return at
+		}
+		return -1
 	}
 }
 
