@@ -9,6 +9,5 @@
 //
 // # Caveats
 //
-// Each error is an *Error with a status and a sentence for the caller, which may hold names and values as they were
-// sent. Who calls Read bounds the body.
+// Each error is an *Error with a status and a sentence for the caller. Who calls Read bounds the body.
 package request
