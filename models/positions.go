@@ -12,11 +12,9 @@ import (
 // they are fairseq's: row p is [sin(p w_0) ... sin(p w_{h-1}), cos(p w_0) ... cos(p w_{h-1})] with h = D/2 and w_i =
 // 10000^(-i/(h-1)); an odd D ends in a zero, and the row of padding is zero. The first token of a sentence has p = 2.
 func (c Settings) PositionTable() []float64 {
-	divisor := c.Width/2 - 1
-	if c.Sinusoids == "paper" {
-		divisor = c.Width / 2
-	}
-	return sinusoids(c.MaxPositions+tokenize.Pad+1, c.Width, c.PositionOffset, divisor)
+	table := make([]float64, (c.MaxPositions+tokenize.Pad+1)*c.Width)
+	c.sinusoids(table, 0)
+	return table
 }
 
 // FairseqPositions says whether positions are the sinusoids of fairseq, which programs that import its models compute.
@@ -24,9 +22,12 @@ func (c Settings) FairseqPositions() bool {
 	return c.Positions == "sinusoidal" && c.PositionOffset == 0 && c.Sinusoids != "paper"
 }
 
-// sinusoids are the vectors [n, d] of the places p + offset, with w_i = 10000^(-i/divisor).
-func sinusoids(n, d, offset, divisor int) []float64 {
-	half := d / 2
+// sinusoids fills a stretch of PositionTable, in which the given row is the first.
+func (c Settings) sinusoids(stretch []float64, first int) {
+	half, divisor := c.Width/2, c.Width/2-1
+	if c.Sinusoids == "paper" {
+		divisor = half
+	}
 	frequencies := make([]float64, half)
 	for i := range frequencies {
 		frequencies[i] = 1
@@ -34,17 +35,17 @@ func sinusoids(n, d, offset, divisor int) []float64 {
 			frequencies[i] = math.Exp(-float64(i) * math.Log(10000) / float64(divisor))
 		}
 	}
-	table := make([]float64, n*d)
-	for p := range n {
+	clear(stretch)
+	for p := first; len(stretch) > 0; p++ {
+		row := stretch[:c.Width]
+		stretch = stretch[c.Width:]
 		if p == tokenize.Pad {
 			continue
 		}
-		row := table[p*d : (p+1)*d]
 		for i, w := range frequencies {
-			row[i], row[half+i] = math.Sincos(float64(p+offset) * w)
+			row[i], row[half+i] = math.Sincos(float64(p+c.PositionOffset) * w)
 		}
 	}
-	return table
 }
 
 // positions adds a vector for each place in a sentence.
@@ -53,6 +54,9 @@ type positions struct {
 	learned bool
 	longest int
 }
+
+// positionsAtOnce bounds the numbers of a table that are there as float64 at a time.
+const positionsAtOnce = 1 << 17
 
 func newPositions(in initialiser, name string, c Config) positions {
 	longest, d := c.MaxPositions, int64(c.Width)
@@ -64,7 +68,16 @@ func newPositions(in initialiser, name string, c Config) positions {
 	}
 	// First the tensor: Go ends a program that has no memory, torch gives an error.
 	table := torch.Zeros(in.dtype, in.device, int64(n), d)
-	table.Assign(torch.FromFloat64s(c.PositionTable(), in.device, int64(n), d))
+	rows := min(n, 1+positionsAtOnce/c.Width)
+	stretch := make([]float64, rows*c.Width)
+	for from := 0; from < n; from += rows {
+		rows = min(rows, n-from)
+		c.sinusoids(stretch[:rows*c.Width], from)
+		torch.ScopedNoGrad(func() {
+			table.Narrow(0, int64(from), int64(rows)).
+				Assign(torch.FromFloat64s(stretch[:rows*c.Width], in.device, int64(rows), d))
+		})
+	}
 	torch.Keep(table)
 	return positions{table, false, longest}
 }

@@ -51,7 +51,9 @@ func NewTransformer(c Config, source, target Embedder, p *torch.Params, s *torch
 	for i := range c.EncoderLayers {
 		m.encoder = append(m.encoder, newLayer(in, fmt.Sprintf("encoder.layers.%d", i), c, false))
 	}
-	m.targetPlaces = newPositions(in, "decoder.embed_positions", c)
+	if m.targetPlaces = m.sourcePlaces; m.sourcePlaces.learned { // one table of sinusoids serves both
+		m.targetPlaces = newPositions(in, "decoder.embed_positions", c)
+	}
 	for i := range c.DecoderLayers {
 		m.decoder = append(m.decoder, newLayer(in, fmt.Sprintf("decoder.layers.%d", i), c, true))
 	}
@@ -65,10 +67,8 @@ func NewTransformer(c Config, source, target Embedder, p *torch.Params, s *torch
 
 // Free frees what the model holds beside its parameters.
 func (m *Transformer) Free() {
-	for _, p := range []positions{m.sourcePlaces, m.targetPlaces} {
-		if !p.learned {
-			torch.Free(p.table)
-		}
+	if !m.sourcePlaces.learned {
+		torch.Free(m.sourcePlaces.table)
 	}
 }
 
