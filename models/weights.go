@@ -13,14 +13,19 @@ import (
 // weightFiles may hold the weights that a model is used with: the first that a checkpoint has does.
 var weightFiles = []string{checkpoint.AverageFile, checkpoint.ModelFile}
 
-// LoadWeights takes the weights of a checkpoint, averaged where it has an average.
-func LoadWeights(params *torch.Params, c checkpoint.Checkpoint) error {
+// weightFile is the one of them that a checkpoint has, or else that it should have.
+func weightFile(c checkpoint.Checkpoint) string {
 	for _, name := range weightFiles {
 		if c.Has(name) {
-			return LoadTensors(params, c, name)
+			return name
 		}
 	}
-	return LoadTensors(params, c, checkpoint.ModelFile) // which says that it is missing
+	return checkpoint.ModelFile
+}
+
+// LoadWeights takes the weights of a checkpoint, averaged where it has an average.
+func LoadWeights(params *torch.Params, c checkpoint.Checkpoint) error {
+	return LoadTensors(params, c, weightFile(c))
 }
 
 // LoadTensors reads one file of a checkpoint into the parameters.
@@ -36,16 +41,25 @@ func LoadTensors(params *torch.Params, c checkpoint.Checkpoint, name string) err
 // roomToBuild is what a network may hold beside four times its checkpoint, such as a table of positions.
 const roomToBuild = 4 << 30
 
-// LoadBest builds the network of a run folder and gives it the weights of the best checkpoint, as LoadWeights does. A
-// configuration whose network is far larger than that is an error before it takes the memory.
-func LoadBest(folder string, build func() (*torch.Params, error)) ([]checkpoint.Warning, error) {
+// LoadBest has the network of a run folder built from empty parameters, and gives it the weights of the best checkpoint,
+// as LoadWeights does. A configuration whose network does not fit the checkpoint is an error at its first parameter, and
+// one that is far larger before it takes the memory.
+func LoadBest(folder string, build func(params *torch.Params) error) ([]checkpoint.Warning, error) {
 	store := checkpoint.Store{Dir: filepath.Join(folder, checkpoint.Folder)}
 	best, warnings, err := store.Best(weightFiles...)
 	if err != nil {
 		return nil, err // which tells the warnings too
 	}
-	var params *torch.Params
-	err = torch.Within(4*best.Bytes()+roomToBuild, func() (err error) { params, err = build(); return err })
+	f, err := best.Open(weightFile(best))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	params, err := torch.ParamsOf(f.Name())
+	if err != nil {
+		return nil, err
+	}
+	err = torch.Within(4*best.Bytes()+roomToBuild, func() error { return build(params) })
 	if errors.Is(err, torch.ErrOutOfMemory) {
 		return nil, fmt.Errorf("the network of %s does not fit into memory, or is far larger than its checkpoint of %d "+
 			"bytes: %w", filepath.Join(folder, keys.File), best.Bytes(), torch.ErrOutOfMemory)
@@ -53,7 +67,7 @@ func LoadBest(folder string, build func() (*torch.Params, error)) ([]checkpoint.
 	if err != nil {
 		return nil, err
 	}
-	return warnings, LoadWeights(params, best)
+	return warnings, params.LoadSafetensors(f.Name())
 }
 
 // ReadTensors reads the tensors of one file of a checkpoint.

@@ -10,10 +10,19 @@ import (
 type Params struct {
 	names  []string
 	byName map[string]Tensor
+
+	file string // of ParamsOf, and what it holds
+	held map[string][]int64
 }
 
-// Add makes x a parameter of that name and returns it.
+// Add makes x a parameter of that name and returns it. It panics with an [*Error] where the name is taken, and in a list
+// of [ParamsOf] where the file does not hold x.
 func (p *Params) Add(name string, x Tensor) Tensor {
+	if p.held != nil {
+		if err := fits(name, x.Shape(), p.held); err != nil {
+			panic(&Error{Op: p.file, Message: err.Error()})
+		}
+	}
 	if _, taken := p.byName[name]; taken {
 		panic(&Error{Op: "Params.Add", Message: fmt.Sprintf("the name %s is taken", name)})
 	}
@@ -78,22 +87,31 @@ type misfitError struct{ message string }
 
 func (e *misfitError) Error() string { return e.message }
 
+func misfit(format string, args ...any) error { return &misfitError{fmt.Sprintf(format, args...)} }
+
 // fit says whether values of these shapes are those of the parameters.
 func (p *Params) fit(shapes map[string][]int64) error {
-	misfit := func(format string, args ...any) error { return &misfitError{fmt.Sprintf(format, args...)} }
 	for _, name := range p.names {
-		got, found := shapes[name]
-		if !found {
-			return misfit("the parameter %s is missing", name)
-		}
-		if want := p.byName[name].Shape(); !slices.Equal(got, want) {
-			return misfit("the parameter %s has shape %v, the model needs %v", name, got, want)
+		if err := fits(name, p.byName[name].Shape(), shapes); err != nil {
+			return err
 		}
 	}
 	for name := range shapes {
 		if _, known := p.byName[name]; !known {
 			return misfit("the model has no parameter %s", name)
 		}
+	}
+	return nil
+}
+
+// fits says whether values of these shapes have a parameter's.
+func fits(name string, want []int64, shapes map[string][]int64) error {
+	got, found := shapes[name]
+	if !found {
+		return misfit("the parameter %s is missing", name)
+	}
+	if !slices.Equal(got, want) {
+		return misfit("the parameter %s has shape %v, the model needs %v", name, got, want)
 	}
 	return nil
 }

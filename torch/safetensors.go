@@ -96,11 +96,7 @@ func ReadSafetensors(path string, d Device) (tensors map[string]Tensor, metadata
 // shape does not fit.
 func (p *Params) LoadSafetensors(path string) error {
 	return openSafetensors(path, func(c *safetensorsContent) error {
-		shapes := make(map[string][]int64, len(c.names))
-		for _, name := range c.names {
-			shapes[name] = c.entries[name].Shape
-		}
-		if err := p.fit(shapes); err != nil {
+		if err := p.fit(c.shapes()); err != nil {
 			return err
 		}
 		for _, name := range c.names {
@@ -110,6 +106,20 @@ func (p *Params) LoadSafetensors(path string) error {
 		}
 		return nil
 	})
+}
+
+// ParamsOf gives an empty list for the parameters of a file. [Params.Add] refuses the first that the file does not hold in
+// its shape: a network that does not fit the file is not built to its end.
+func ParamsOf(path string) (*Params, error) {
+	p := &Params{file: path}
+	err := openSafetensors(path, func(c *safetensorsContent) error {
+		p.held = c.shapes()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // DecodeSafetensors reads the tensors of what WriteSafetensors wrote.
@@ -157,6 +167,14 @@ type safetensorsContent struct {
 	entries  map[string]safetensors.JSON
 	metadata map[string]string
 	chunk    []byte
+}
+
+func (c *safetensorsContent) shapes() map[string][]int64 {
+	shapes := make(map[string][]int64, len(c.names))
+	for _, name := range c.names {
+		shapes[name] = c.entries[name].Shape
+	}
+	return shapes
 }
 
 // safetensorsChunk is how many bytes are read at once, where a row has fewer.

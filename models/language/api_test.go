@@ -1,7 +1,6 @@
 package language_test
 
 import (
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -353,34 +352,6 @@ func TestOpenRefuses(t *testing.T) {
 	fails(path, checkpoint.ModelFile, "shape")
 	if left := torch.LiveHandles() - before; left != 0 {
 		t.Errorf("%d tensors are left of runs that were not opened", left)
-	}
-}
-
-// A stranger's run folder cannot take all memory of the CPU.
-func TestNetworkFarLargerThanItsCheckpoint(t *testing.T) {
-	before := torch.LiveHandles()
-	words := corpus.NewWords()
-	read(t, counting(1, 20, 20), words)
-	path := run(t, countConfig, words)
-	for _, config := range []string{
-		strings.NewReplacer("layers = 1", "layers = 2", "hidden = 24", "hidden = 65536").Replace(countConfig), `[model]
-kind = "gpt"
-positions = "rotary"
-width = 65536
-heads = 1
-layers = 1
-max_positions = 1048576
-`} {
-		if _, err := write(path, config); err != nil {
-			t.Fatal(err)
-		}
-		_, err := language.Open(path, language.Options{Device: "cpu", Threads: 1})
-		if !errors.Is(err, torch.ErrOutOfMemory) || !strings.Contains(err.Error(), "far larger than its checkpoint") {
-			t.Errorf("it is opened with %v", err)
-		}
-	}
-	if left := torch.LiveHandles() - before; left != 0 {
-		t.Errorf("%d tensors are left", left)
 	}
 }
 

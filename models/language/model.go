@@ -48,11 +48,9 @@ func Load(folder string, device torch.Device) (*Model, error) {
 		return nil, err
 	}
 	var m *Model
-	warnings, err := models.LoadBest(folder, func() (*torch.Params, error) {
-		if m, err = build(s, words, device, initialStream(s).Unset()); err != nil {
-			return nil, err
-		}
-		return m.Params, nil
+	warnings, err := models.LoadBest(folder, func(params *torch.Params) (err error) {
+		m, err = build(s, words, device, params, initialStream(s).Unset())
+		return err
 	})
 	if err != nil {
 		if m != nil {
@@ -69,17 +67,18 @@ func (m *Model) Close() error { return m.CloseWith(m.Free) }
 
 // New builds a model with fresh weights, drawn from the stream of that name.
 func New(s Settings, words *corpus.Words, device torch.Device) (*Model, error) {
-	return build(s, words, device, initialStream(s))
+	return build(s, words, device, &torch.Params{}, initialStream(s))
 }
 
 func initialStream(s Settings) *torch.Stream { return torch.NewStream(s.Seed, "init") }
 
-func build(s Settings, words *corpus.Words, device torch.Device, initial *torch.Stream) (*Model, error) {
+func build(s Settings, words *corpus.Words, device torch.Device, params *torch.Params, initial *torch.Stream) (*Model,
+	error) {
 	k, err := s.kind()
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Settings: s, Words: words, Params: &torch.Params{}, Device: device, kind: k}
+	m := &Model{Settings: s, Words: words, Params: params, Device: device, kind: k}
 	if err := torch.Try(func() error { return m.build(initial) }); err != nil {
 		m.Free()
 		return nil, err

@@ -61,11 +61,9 @@ func Load(folder string, device torch.Device) (*Translator, error) {
 		return nil, err
 	}
 	var t *Translator
-	warnings, err := models.LoadBest(folder, func() (*torch.Params, error) {
-		if t, err = build(s, pair, device, initialStream(s).Unset()); err != nil {
-			return nil, err
-		}
-		return t.Params, nil
+	warnings, err := models.LoadBest(folder, func(params *torch.Params) (err error) {
+		t, err = build(s, pair, device, params, initialStream(s).Unset())
+		return err
 	})
 	if err != nil {
 		if t != nil {
@@ -82,12 +80,13 @@ func (t *Translator) Close() error { return t.CloseWith(t.Free) }
 
 // New builds a translator with fresh weights, drawn from the stream of that name.
 func New(s Settings, pair *bitext.Sides, device torch.Device) (*Translator, error) {
-	return build(s, pair, device, initialStream(s))
+	return build(s, pair, device, &torch.Params{}, initialStream(s))
 }
 
 func initialStream(s Settings) *torch.Stream { return torch.NewStream(s.Seed, "init") }
 
-func build(s Settings, pair *bitext.Sides, device torch.Device, initial *torch.Stream) (*Translator, error) {
+func build(s Settings, pair *bitext.Sides, device torch.Device, params *torch.Params, initial *torch.Stream) (*Translator,
+	error) {
 	k, err := s.kind()
 	if err != nil {
 		return nil, err
@@ -96,7 +95,7 @@ func build(s Settings, pair *bitext.Sides, device torch.Device, initial *torch.S
 		return nil, fmt.Errorf("model.tying = \"all\" needs one vocabulary for both languages: set data.joint = true, " +
 			"or model.tying = \"decoder\"")
 	}
-	t := &Translator{Settings: s, Text: pair, Params: &torch.Params{}, Device: device}
+	t := &Translator{Settings: s, Text: pair, Params: params, Device: device}
 	if err := torch.Try(func() error { return t.build(k, initial) }); err != nil {
 		t.Free()
 		return nil, err
