@@ -204,17 +204,21 @@ func newRotation(c Config, device torch.Device) rotation {
 	// First the tensors: Go ends a program that has no memory, torch gives an error.
 	r := rotation{torch.Zeros(c.DType, device, int64(c.MaxPositions), int64(k)),
 		torch.Zeros(c.DType, device, int64(c.MaxPositions), int64(k))}
-	cos, sin := make([]float64, c.MaxPositions*k), make([]float64, c.MaxPositions*k)
-	for p := range c.MaxPositions {
-		for i := range k / 2 {
-			angle := float64(p) * math.Pow(10000, -2*float64(i)/float64(k))
-			at := p*k + i
-			cos[at], cos[at+k/2] = math.Cos(angle), math.Cos(angle)
-			sin[at], sin[at+k/2] = -math.Sin(angle), math.Sin(angle)
-		}
+	frequencies := make([]float64, k/2)
+	for i := range frequencies {
+		frequencies[i] = math.Pow(10000, -2*float64(i)/float64(k))
 	}
-	r.cos_PK.Assign(torch.FromFloat64s(cos, device, int64(c.MaxPositions), int64(k)))
-	r.sin_PK.Assign(torch.FromFloat64s(sin, device, int64(c.MaxPositions), int64(k)))
+	fill := func(table_PK torch.Tensor, of func(angle float64) (first, second float64)) {
+		fillRows(table_PK, func(stretch []float64, first int) {
+			for at := 0; at < len(stretch); at += k {
+				for i, w := range frequencies {
+					stretch[at+i], stretch[at+k/2+i] = of(float64(first+at/k) * w)
+				}
+			}
+		})
+	}
+	fill(r.cos_PK, func(angle float64) (float64, float64) { return math.Cos(angle), math.Cos(angle) })
+	fill(r.sin_PK, func(angle float64) (float64, float64) { return -math.Sin(angle), math.Sin(angle) })
 	torch.Keep(r.cos_PK, r.sin_PK)
 	return r
 }

@@ -55,8 +55,21 @@ type positions struct {
 	longest int
 }
 
-// positionsAtOnce bounds the numbers of a table that are there as float64 at a time.
-const positionsAtOnce = 1 << 17
+// fillRows gives a table [P,D] its values, some rows as float64 at a time; first is the place of a stretch's first row.
+func fillRows(table_PD torch.Tensor, fill func(stretch []float64, first int)) {
+	const atOnce = 1 << 17 // numbers
+	n, width := int(table_PD.Size(0)), int(table_PD.Size(1))
+	rows := min(n, 1+atOnce/width)
+	stretch := make([]float64, rows*width)
+	for from := 0; from < n; from += rows {
+		rows = min(rows, n-from)
+		fill(stretch[:rows*width], from)
+		torch.ScopedNoGrad(func() {
+			table_PD.Narrow(0, int64(from), int64(rows)).
+				Assign(torch.FromFloat64s(stretch[:rows*width], table_PD.Device(), int64(rows), int64(width)))
+		})
+	}
+}
 
 func newPositions(in initialiser, name string, c Config) positions {
 	longest, d := c.MaxPositions, int64(c.Width)
@@ -68,16 +81,7 @@ func newPositions(in initialiser, name string, c Config) positions {
 	}
 	// First the tensor: Go ends a program that has no memory, torch gives an error.
 	table := torch.Zeros(in.dtype, in.device, int64(n), d)
-	rows := min(n, 1+positionsAtOnce/c.Width)
-	stretch := make([]float64, rows*c.Width)
-	for from := 0; from < n; from += rows {
-		rows = min(rows, n-from)
-		c.sinusoids(stretch[:rows*c.Width], from)
-		torch.ScopedNoGrad(func() {
-			table.Narrow(0, int64(from), int64(rows)).
-				Assign(torch.FromFloat64s(stretch[:rows*c.Width], in.device, int64(rows), d))
-		})
-	}
+	fillRows(table, c.sinusoids)
 	torch.Keep(table)
 	return positions{table, false, longest}
 }
