@@ -179,6 +179,43 @@ func TestLoadSafetensors(t *testing.T) {
 	})
 }
 
+// TestParamsOf: parameters that a file holds are added in its shapes, and the first other one is refused, in the words
+// that loading has for it.
+func TestParamsOf(t *testing.T) {
+	torch.Test(t, func() {
+		path := filepath.Join(t.TempDir(), "values")
+		if err := os.WriteFile(path, written(t, map[string]torch.Tensor{"a": torch.Zeros(torch.Float32, device, 2, 3)}, nil),
+			0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range []struct {
+			name string
+			rows int64
+			want string
+		}{
+			{"a", 2, ""},
+			{"a", 3, path + ": the parameter a has shape [2 3], the model needs [3 3]"},
+			{"b", 2, path + ": the parameter b is missing"},
+		} {
+			p, err := torch.ParamsOf(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = torch.Try(func() error {
+				p.Add(test.name, torch.Zeros(torch.Float64, device, test.rows, 3))
+				return nil
+			})
+			if said := fmt.Sprint(err); said != test.want && !(err == nil && test.want == "") {
+				t.Errorf("adding %s of %d rows: %v, want %s", test.name, test.rows, err, test.want)
+			}
+			p.Free()
+		}
+		if _, err := torch.ParamsOf(path + "x"); err == nil {
+			t.Error("a file that is not there has parameters")
+		}
+	})
+}
+
 // full fails at some byte, as a disk does.
 type full struct{ room int }
 
