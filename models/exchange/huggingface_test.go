@@ -169,7 +169,7 @@ func TestSentencePieceIsWritten(t *testing.T) {
 	m := fixture("none", false, true)
 	m.Text.SourceUnits, m.Text.TargetUnits = "sentencepiece", "sentencepiece"
 	m.Text.Tokenize, m.Text.Normalize = "none", false
-	m.Codes, m.SentencePiece = nil, [2][]byte{spmFile(t), append(spmFile(t), 0x1a, 0)}
+	m.Codes, m.SentencePiece = nil, [2][]byte{spmFile, append(slices.Clone(spmFile), 0x1a, 0)}
 	m.Target = append(slices.Clone(m.Source[:7]), "other")
 	m.Search.A, m.Search.B = 0, 3
 	face, ct2 := t.TempDir(), t.TempDir()

@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
 )
 
@@ -59,11 +58,8 @@ func TestWrittenIsRead(t *testing.T) {
 	}
 }
 
-// spmFile is a model of package spm's tests.
-func spmFile(t testing.TB) []byte {
-	t.Helper()
-	return fixtures.Gunzip(t, "../../tokenize/spm/testdata/unigram_bytes.model.gz")
-}
+// spmFile is a SentencePiece model of three pieces: FuzzImport reads it in most of its executions.
+var spmFile = []byte("\n\x09\n\x05<unk>\x18\x02" + "\n\x06\n\x04▁a" + "\n\x03\n\x01b")
 
 func put(t testing.TB, folder, name string, data []byte) {
 	t.Helper()
@@ -90,8 +86,8 @@ func marianFace(t testing.TB, folder string) {
 		"eos_token_id":0,"decoder_start_token_id":7,"bad_words_ids":[[7]],"num_beams":6,"max_length":512}`))
 	put(t, folder, "generation_config.json", []byte(`{"num_beams":4,"renormalize_logits":true,"forced_eos_token_id":0}`))
 	put(t, folder, "vocab.json", []byte(`{"</s>":0,"<unk>":1,"▁a":2,"b":3,"▁":4,">>deu<<":5,"c":6,"<pad>":7}`))
-	put(t, folder, "source.spm", spmFile(t))
-	put(t, folder, "target.spm", spmFile(t))
+	put(t, folder, "source.spm", spmFile)
+	put(t, folder, "target.spm", spmFile)
 }
 
 // TestMarianOfTransformers: ids take Aperture's order with their rows, <s> is banned, and padding leaves the sum.
@@ -278,8 +274,8 @@ func marianArchive(t testing.TB, folder string, changed func(yml string) string)
 		"? \"long\"\n: 5\n▁: 6\nbeyond dim-vocabs: 7\n"))
 	put(t, folder, "decoder.yml", []byte("relative-paths: true\nmodels:\n"+
 		"  - opus.model1.npz.best-perplexity.npz\nvocabs:\n  - opus.vocab.yml\n  - opus.vocab.yml\nbeam-size: 6\nnormalize: 1\n"))
-	put(t, folder, "source.spm", spmFile(t))
-	put(t, folder, "target.spm", spmFile(t))
+	put(t, folder, "source.spm", spmFile)
+	put(t, folder, "target.spm", spmFile)
 	put(t, folder, "preprocess.sh", []byte("#!/bin/bash\n"))
 	return m
 }
