@@ -134,9 +134,13 @@ func (t *Translator) build(k kind, initial *torch.Stream) error {
 	if err != nil {
 		return err
 	}
-	t.Network, err = k.make(models.Config{Settings: s.Model, DType: torch.Float32}, source, target, t.Params, c.Stream,
+	network, err := k.make(models.Config{Settings: s.Model, DType: torch.Float32}, source, target, t.Params, c.Stream,
 		t.Device)
-	return err
+	if err != nil {
+		return err // network is an interface around a nil pointer then, which Free would call
+	}
+	t.Network = network
+	return nil
 }
 
 // buildOutput makes the output layer; its matrix serves the inputs that are tied to it, and is as wide as word vectors
