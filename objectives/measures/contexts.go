@@ -177,5 +177,5 @@ func (m *ContextMeasures) recognise(c *Contexts, lengths, norms []float64) {
 		return
 	}
 	m.Recognised = float64(kept) / float64(len(margins))
-	m.MedianMargin = median(margins)
+	m.MedianMargin = Median(margins)
 }

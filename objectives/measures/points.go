@@ -45,7 +45,7 @@ func MeasurePoints(w torch.Tensor) (p Points) {
 	for i := range distances {
 		distances[i] /= unit
 	}
-	p.Nearest, p.MedianNearest = density(distances), median(distances)
+	p.Nearest, p.MedianNearest = density(distances), Median(distances)
 	// The time for a word grows faster than the width.
 	p.Margins = Margins(w, max(3, min(marginWords, marginWords*512/max(1, int(w.Size(1))))), marginRows)
 	var radii []float64
@@ -59,7 +59,7 @@ func MeasurePoints(w torch.Tensor) (p Points) {
 			p.Recognisable += 1 / float64(len(p.Margins))
 		}
 	}
-	p.MedianRadius = median(radii)
+	p.MedianRadius = Median(radii)
 	return p
 }
 
@@ -87,9 +87,9 @@ func density(xs []float64) Density {
 	return d
 }
 
-// median is the middle of values, the mean of the two in the middle where their number is even, NaN of none or with one.
+// Median is the middle of values, the mean of the two in the middle where their number is even, NaN of none or with one.
 // No kind of gonum's quantiles is it.
-func median(xs []float64) float64 {
+func Median(xs []float64) float64 {
 	n := len(xs)
 	if n == 0 || slices.ContainsFunc(xs, math.IsNaN) {
 		return math.NaN()

@@ -16,7 +16,7 @@ func TestMedian(t *testing.T) {
 		{nil, math.NaN()}, {[]float64{3}, 3}, {[]float64{2, 1}, 1.5}, {[]float64{9, 0, 4}, 4}, {[]float64{7, 1, 2, 4}, 3},
 		{[]float64{1, math.NaN()}, math.NaN()}, {[]float64{math.MaxFloat64, math.MaxFloat64}, math.MaxFloat64},
 	} {
-		if got := median(c.values); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
+		if got := Median(c.values); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
 			t.Errorf("the median of %v is %v, want %v", c.values, got, c.want)
 		}
 	}

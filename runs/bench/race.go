@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -90,12 +91,12 @@ func (r *race) run(ctx context.Context, pairs int) (out result, err error) {
 			rates = append(rates, r.operations(i%r.pieces)/a/1e9)
 		}
 	}
-	out = result{TimeRatio: spreadOf(ratios), Ours: median(ours), Peer: defined(median(peer)), Config: r.config}
+	out = result{TimeRatio: spreadOf(ratios), Ours: measures.Median(ours), Peer: defined(measures.Median(peer)), Config: r.config}
 	if r.remark != nil {
 		out.Config += ", " + r.remark()
 	}
 	if rates != nil {
-		out.Rate = defined(median(rates))
+		out.Rate = defined(measures.Median(rates))
 	}
 	if r.outside && r.onHost() { // elsewhere only the device knows
 		var seconds float64

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/objectives/measures"
 )
 
 // result is a measured row. Undefined values are null.
@@ -37,14 +38,7 @@ type spread struct {
 
 // spreadOf needs at least one value.
 func spreadOf(values []float64) *spread {
-	return &spread{Median: median(values), Min: slices.Min(values), Max: slices.Max(values)}
-}
-
-// median is the middle value, or the mean of the two in the middle.
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+	return &spread{Median: measures.Median(values), Min: slices.Min(values), Max: slices.Max(values)}
 }
 
 func printTable(out io.Writer, results []result) error {
