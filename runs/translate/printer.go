@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -111,6 +112,10 @@ func (p *printer) object(list []translation.Translation) {
 		}
 	}
 	if err := list[0].Err; err != nil {
+		var bad *translation.LineError // it counts the lines of a batch, and an object stands for a line
+		if errors.As(err, &bad) {
+			err = bad.Err
+		}
 		line.Error = err.Error()
 	}
 	encoder := json.NewEncoder(p)

@@ -33,7 +33,7 @@ func TestPrinter(t *testing.T) {
 	var out strings.Builder
 	p := &printer{Writer: bufio.NewWriter(&out), json: true, scored: true}
 	p.translations(1, []translation.Translation{{Text: "x", Details: words(math.NaN())}, {Text: "y"}})
-	p.translations(2, []translation.Translation{{Err: errors.New("too long")}})
+	p.translations(2, []translation.Translation{{Err: &translation.LineError{Line: 1, Err: errors.New("too long")}}})
 	p.Flush()
 	for _, part := range []string{`"confidence":null`, `"nbest":[{"text":"x"`, `{"text":"y"`, `"error":"too long"`} {
 		if !strings.Contains(out.String(), part) {
