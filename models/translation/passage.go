@@ -3,10 +3,12 @@ package translation
 import (
 	"errors"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/language"
 
 	"github.com/aperture-ml/aperture/tokenize"
 )
@@ -34,25 +36,33 @@ type piece struct {
 // passage cuts a request's text into pieces, or says why it cannot be translated. A sentence that is longer than the
 // model's positions is halved until it is not, but with SplitNever.
 func (m *served) passage(r Request, how Splitting) (pieces []piece, err error) {
+	spans, err := r.kept()
+	if err != nil {
+		return nil, err
+	}
+	given := r.Prefix == ""
 	words := 0 // of the text that have ended
-	var add func(s tokenize.Sentence) error
-	add = func(s tokenize.Sentence) error {
+	// add takes a sentence that begins at a byte of the text.
+	var add func(s tokenize.Sentence, from int) error
+	add = func(s tokenize.Sentence, from int) error {
 		p := piece{gap: s.Gap, words: words}
-		if s.Text != "" || r.Prefix != "" && len(pieces) == 0 {
-			one := r
-			if one.Line = s.Text; len(pieces) > 0 {
-				one.Prefix = ""
+		inside := within(spans, from, from+len(s.Text))
+		if s.Text != "" {
+			one := Request{Line: s.Text, Terms: r.Terms, KeepAt: inside}
+			if !given {
+				one.Prefix = r.Prefix
 			}
 			read, err := m.read(one)
 			var long *lengthError
 			if errors.As(err, &long) && how != SplitNever {
-				halves := cutOutside(s.Text, tokenize.Halve(s.Text), r.Keep)
+				halves := cutOutside(s.Text, endsOf(tokenize.Halve(s.Text)), inside)
 				if len(halves) > 1 {
 					halves[len(halves)-1].Gap += s.Gap
 					for _, half := range halves {
-						if err := add(half); err != nil {
+						if err := add(half, from); err != nil {
 							return err
 						}
+						from += len(half.Text) + len(half.Gap)
 					}
 					return nil
 				}
@@ -60,7 +70,7 @@ func (m *served) passage(r Request, how Splitting) (pieces []piece, err error) {
 			if err != nil {
 				return err
 			}
-			p.sentence = read
+			p.sentence, given = read, true
 		}
 		if words += len(strings.Fields(s.Text)); s.Text != "" && s.Gap == "" {
 			words-- // the last one goes on in the next piece
@@ -68,51 +78,72 @@ func (m *served) passage(r Request, how Splitting) (pieces []piece, err error) {
 		pieces = append(pieces, p)
 		return nil
 	}
-	for line := range strings.SplitAfterSeq(r.Line, "\n") {
-		sentences := tokenize.Cut(line, nil)
-		if how == SplitAlways || how == SplitLong && utf8.RuneCountInString(strings.TrimRight(line, "\r\n")) > longLine {
-			sentences = cutOutside(line, m.splitter.Split(line), r.Keep)
+	at := 0
+	for _, s := range cutOutside(r.Line, m.ends(r.Line, how), spans) {
+		if err := add(s, at); err != nil {
+			return nil, err
 		}
-		for _, s := range sentences {
-			if err := add(s); err != nil {
-				return nil, err
-			}
-		}
+		at += len(s.Text) + len(s.Gap)
 	}
-	if len(pieces) == 0 && r.Prefix != "" {
-		err = add(tokenize.Sentence{})
+	if !given { // there is nothing to translate, and the prefix stands alone
+		if len(pieces) == 0 {
+			pieces = []piece{{}}
+		}
+		pieces[0].sentence, err = m.read(Request{Prefix: r.Prefix})
 	}
 	return pieces, err
 }
 
-// cutOutside joins sentences of a text again where a match of a pattern lies across their border: what is kept stays
-// whole.
-func cutOutside(text string, sentences []tokenize.Sentence, keep []*regexp.Regexp) []tokenize.Sentence {
-	var ends []int
+// ends are the places where sentences of a text end, in rising order.
+func (m *served) ends(text string, how Splitting) (ends []int) {
+	at := 0
+	for line := range strings.SplitAfterSeq(text, "\n") {
+		if how == SplitAlways || how == SplitLong && utf8.RuneCountInString(strings.TrimRight(line, "\r\n")) > longLine {
+			for _, end := range endsOf(m.splitter.Split(line)) {
+				ends = append(ends, at+end)
+			}
+		}
+		at += len(line)
+		ends = append(ends, at)
+	}
+	return ends
+}
+
+// endsOf are the places where sentences but the last one end in the text that they make.
+func endsOf(sentences []tokenize.Sentence) (ends []int) {
 	for at, i := 0, 0; i+1 < len(sentences); i++ {
 		if at += len(sentences[i].Text); at > 0 {
 			ends = append(ends, at)
 		}
 		at += len(sentences[i].Gap)
 	}
-	for _, pattern := range keep {
-		if len(ends) == 0 {
-			break
+	return ends
+}
+
+// cutOutside cuts a text at the places that lie in no span: what is kept stays whole. Both are in rising order.
+func cutOutside(text string, ends []int, spans [][2]int) []tokenize.Sentence {
+	return tokenize.Cut(text, slices.DeleteFunc(ends, func(end int) bool {
+		for len(spans) > 0 && spans[0][1] <= end {
+			spans = spans[1:]
 		}
-		spans := pattern.FindAllStringIndex(text, -1)
-		ends = slices.DeleteFunc(ends, func(end int) bool { // both are in rising order
-			for len(spans) > 0 && spans[0][1] <= end {
-				spans = spans[1:]
-			}
-			return len(spans) > 0 && spans[0][0] < end
-		})
+		return len(spans) > 0 && spans[0][0] < end
+	}))
+}
+
+// within are the spans between two places of a text, counted from the first of these.
+func within(spans [][2]int, from, to int) (inside [][2]int) {
+	for _, s := range spans {
+		if from <= s[0] && s[1] <= to {
+			inside = append(inside, [2]int{s[0] - from, s[1] - from})
+		}
 	}
-	return tokenize.Cut(text, ends)
+	return inside
 }
 
 // joined are the translations of a text, given those of its pieces: the best of all, the second best of all, and so on,
-// where a piece that has fewer gives its last.
-func joined(pieces []piece) (out []Translation) {
+// where a piece that has fewer gives its last. Sentences between which the source has no space, as in Chinese, get one
+// where the target language is written with spaces.
+func joined(pieces []piece, spaced bool) (out []Translation) {
 	n := 1
 	for _, p := range pieces {
 		n = max(n, len(p.found))
@@ -127,6 +158,10 @@ func joined(pieces []piece) (out []Translation) {
 				if len(p.found) > 0 {
 					w = p.found[min(rank, len(p.found)-1)]
 				}
+				glued := w.Text != "" && endsInWord(text.String())
+				if glued && spaced {
+					text.WriteByte(' ')
+				}
 				text.WriteString(w.Text)
 				if tokens.Len() > 0 && w.Tokenised != "" {
 					tokens.WriteByte(' ')
@@ -135,7 +170,7 @@ func joined(pieces []piece) (out []Translation) {
 				x.Score += w.Score
 				logProb, symbols = logProb+w.logProb, symbols+w.symbols
 				if w.Details != nil {
-					x.addWords(w.Details, p.words)
+					x.addWords(w.Details, p.words, glued && !spaced)
 				}
 			}
 			text.WriteString(p.gap)
@@ -149,15 +184,35 @@ func joined(pieces []piece) (out []Translation) {
 	return out
 }
 
-// addWords adds the words of a piece, which has that number of source words before it.
-func (x *Translation) addWords(d *Details, before int) {
+// spaced reports whether a language has spaces between its sentences.
+func spaced(code string) bool {
+	tag, err := language.Parse(code)
+	base, _ := tag.Base()
+	return err != nil || !slices.Contains([]string{"zh", "ja", "yue"}, base.String())
+}
+
+// endsInWord reports whether the next word of a text would go on with its last one.
+func endsInWord(text string) bool {
+	last, _ := utf8.DecodeLastRuneInString(text)
+	return text != "" && !unicode.IsSpace(last)
+}
+
+// addWords adds the words of a piece, which has that number of source words before it; glued says that the first one
+// goes on with the last one of the piece before.
+func (x *Translation) addWords(d *Details, before int, glued bool) {
 	if x.Details == nil {
 		x.Details = &Details{Confidence: d.Confidence}
 	}
-	for _, w := range d.Words {
+	for i, w := range d.Words {
 		w.Source = append([]int(nil), w.Source...)
-		for i := range w.Source {
-			w.Source[i] += before
+		for k := range w.Source {
+			w.Source[k] += before
+		}
+		if last := len(x.Details.Words) - 1; i == 0 && glued && last >= 0 {
+			all := &x.Details.Words[last]
+			all.Text, all.Confidence = all.Text+w.Text, all.Confidence*w.Confidence
+			all.Source = slices.Compact(append(all.Source, w.Source...))
+			continue
 		}
 		x.Details.Words = append(x.Details.Words, w)
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/tokenize"
@@ -18,6 +19,7 @@ type Request struct {
 	Prefix string           // the translation begins with these words
 	Terms  *Glossary        // whose terms apply to the line
 	Keep   []*regexp.Regexp // what these match in the line stands in the translation unchanged
+	KeepAt [][2]int         // what stands there in the line, from the first byte to before the second, does so too
 }
 
 // Term says how a word or several are translated.
@@ -197,7 +199,12 @@ func (t *Translator) demands(r Request, tokenised string) (d demand, err error) 
 	}
 	d.phrases = r.Terms.apply(t.Text.Source.Words(tokenised))
 	terms := len(d.phrases)
-	for _, text := range kept(r.Line, r.Keep) {
+	spans, err := r.kept()
+	if err != nil {
+		return d, err
+	}
+	for _, span := range spans {
+		text := r.Line[span[0]:span[1]]
 		p, err := t.phrase(text, text)
 		if err != nil {
 			return d, err
@@ -218,23 +225,30 @@ func (t *Translator) demands(r Request, tokenised string) (d demand, err error) 
 	return d, nil
 }
 
-// kept are the texts that patterns match in a line, in their order; of matches that overlap the first and longest.
-func kept(line string, patterns []*regexp.Regexp) (texts []string) {
-	var spans [][]int
-	for _, p := range patterns {
-		for _, span := range p.FindAllStringIndex(line, -1) {
-			if strings.TrimSpace(line[span[0]:span[1]]) != "" {
-				spans = append(spans, span)
-			}
+// kept is where the line holds what stays, without the white space around it, in rising order; of spans that overlap
+// the first and longest.
+func (r Request) kept() (spans [][2]int, err error) {
+	all := slices.Clone(r.KeepAt)
+	for _, s := range all {
+		if s[0] < 0 || s[1] < s[0] || s[1] > len(r.Line) {
+			return nil, fmt.Errorf("bytes %d to %d of it are to be kept, and it has %d", s[0], s[1], len(r.Line))
 		}
 	}
-	slices.SortStableFunc(spans, func(a, b []int) int { return cmp.Or(a[0]-b[0], b[1]-a[1]) })
+	for _, p := range r.Keep {
+		for _, s := range p.FindAllStringIndex(r.Line, -1) {
+			all = append(all, [2]int(s))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], b[1]-a[1]) })
 	end := 0
-	for _, span := range spans {
-		if span[0] >= end {
-			end = span[1]
-			texts = append(texts, strings.TrimSpace(line[span[0]:span[1]]))
+	for _, s := range all {
+		text := strings.TrimLeftFunc(r.Line[s[0]:s[1]], unicode.IsSpace)
+		if s[0] < end || text == "" {
+			continue
 		}
+		end = s[1]
+		from := end - len(text)
+		spans = append(spans, [2]int{from, from + len(strings.TrimSpace(text))})
 	}
-	return texts
+	return spans, nil
 }

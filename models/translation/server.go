@@ -230,7 +230,7 @@ func (s *Server) Translate(ctx context.Context, requests []Request, o decode.Opt
 	}
 	for i := range out {
 		if out[i] == nil {
-			out[i] = joined(passages[i])
+			out[i] = joined(passages[i], spaced(m.Translator.Settings.Text.Target))
 		}
 	}
 	return out, nil

@@ -214,6 +214,52 @@ func TestServerDetails(t *testing.T) {
 	}
 }
 
+// TestServerBorders: a prefix stands once, at the first word; sentences without a space between them get one; what is
+// kept is kept where it stands, over a line break too.
+func TestServerBorders(t *testing.T) {
+	s := serve(t, digitsFolder(t), translation.ServerOptions{})
+	o := s.Settings().Decode
+	o.Links, o.Words = true, true
+	for _, test := range []struct {
+		request translation.Request
+		want    string
+	}{
+		{translation.Request{Line: " One and two.", Prefix: "Eins"}, " Eins und zwei."},
+		{translation.Request{Line: "\n\n One and two.\nOne and two.", Prefix: "Eins"}, "\n\n Eins und zwei.\nEins und zwei."},
+		{translation.Request{Line: " \n", Prefix: "Eins"}, "Eins \n"},
+		{translation.Request{Prefix: "Eins"}, "Eins"},
+		{translation.Request{Line: "One and two.！Four and six."}, "Eins und <unk>. Vier und sechs."},
+		{translation.Request{Line: "One, foo\nbar and nine.", Keep: []*regexp.Regexp{regexp.MustCompile(`o\sb`),
+			regexp.MustCompile(`\sfoo\nbar\s`)}}, "Eins, foo\nbar und neun."},
+	} {
+		out, err := s.Translate(t.Context(), []translation.Request{test.request}, o, translation.SplitAlways)
+		if err != nil || out[0][0].Err != nil {
+			t.Fatal(err, out)
+		}
+		x := out[0][0]
+		if x.Text != test.want {
+			t.Errorf("%+v became %q, want %q", test.request, x.Text, test.want)
+		}
+		if n := len(strings.Fields(x.Text)); x.Details != nil && len(x.Details.Words) != n {
+			t.Errorf("%q has %d words, and %d in its details", x.Text, n, len(x.Details.Words))
+		}
+	}
+	// A word is kept at one of its two places alone.
+	for i, want := range []int{1, 2} {
+		r := translation.Request{Line: "One and two.\nOne, nine and nine.", KeepAt: [][2]int{{18, 22}, {27, 31}}[:want]}
+		out, err := s.Translate(t.Context(), []translation.Request{r}, o, translation.SplitLong)
+		if err != nil || strings.Count(out[0][0].Text, "nine") != want {
+			t.Errorf("%d: %+v, %v", i, out, err)
+		}
+	}
+	for _, span := range [][2]int{{-1, 1}, {2, 1}, {0, 4}} {
+		out, err := s.Translate(t.Context(), []translation.Request{{Line: "One", KeepAt: [][2]int{span}}}, o, translation.SplitLong)
+		if err != nil || out[0][0].Err == nil || !strings.Contains(out[0][0].Err.Error(), "are to be kept, and it has 3") {
+			t.Errorf("bytes %v are kept: %+v, %v", span, out, err)
+		}
+	}
+}
+
 // TestServerQueue: a full queue is an error that says how long it lasts; cancelled and expired calls leave it at once,
 // and the rest is translated.
 func TestServerQueue(t *testing.T) {

@@ -134,7 +134,7 @@ func (t *Translator) TranslateRequests(ctx context.Context, requests []Request, 
 func (t *Translator) read(r Request) (s *sentence, err error) {
 	s = &sentence{line: r.Line}
 	s.ids, s.symbols, err = t.encode(t.Text.Source, r.Line)
-	if err != nil || r.Prefix == "" && r.Terms == nil && len(r.Keep) == 0 {
+	if err != nil || r.Prefix == "" && r.Terms == nil && len(r.Keep) == 0 && len(r.KeepAt) == 0 {
 		return s, err
 	}
 	s.demand, err = t.demands(r, t.Text.Source.Join(slices.Clone(s.symbols)))
