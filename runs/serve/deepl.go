@@ -11,11 +11,17 @@ import (
 
 	"github.com/aperture-ml/aperture/models/exchange"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/runs/serve/internal/markup"
 	"github.com/aperture-ml/aperture/runs/serve/internal/request"
 )
 
-// deeplCode is a code of DeepL's as ours: EN-GB and en are both en.
-func deeplCode(code string) string {
+// deeplCode is a code of DeepL's as ours: EN-GB and en are both en, where no translator has the region.
+func (a *app) deeplCode(code string) string {
+	for _, m := range a.translators() {
+		if source, target := m.pair(); strings.EqualFold(code, source) || strings.EqualFold(code, target) {
+			return code
+		}
+	}
 	code, _, _ = strings.Cut(strings.ToLower(code), "-")
 	return code
 }
@@ -46,19 +52,19 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f request.Fie
 	case given["formality"] == "more" || given["formality"] == "less":
 		return nil, request.Invalid("formality %s is not supported for this language", given["formality"])
 	}
-	if t.ignored, err = f.Names("ignore_tags"); err != nil {
+	ignored, err := f.Names("ignore_tags")
+	if err != nil {
 		return nil, err
 	}
 	if err := t.options(f); err != nil {
 		return nil, err
 	}
-	oneLine := strings.NewReplacer("\r\n", " ", "\n", " ")
-	switch given["split_sentences"] {
+	how := given["split_sentences"]
+	lines := how != "nonewlines" && how != "0" // line breaks end sentences
+	switch how {
 	case "", "default":
-		oneLine = nil
-	case "1":
-		t.split, oneLine = translation.SplitAlways, nil
-	case "nonewlines":
+		lines = given["tag_handling"] != "html"
+	case "1", "nonewlines":
 		t.split = translation.SplitAlways
 	case "0":
 		t.split = translation.SplitNever
@@ -68,17 +74,17 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f request.Fie
 	switch given["tag_handling"] {
 	case "":
 	case "html", "xml":
-		t.html = true
+		t.markup = &markup.Options{XML: given["tag_handling"] == "xml", Lines: lines, Ignored: ignored}
 	default:
 		return nil, request.Invalid("Value for 'tag_handling' not supported.")
 	}
-	if t.model, err = a.find(deeplCode(given["source_lang"]), deeplCode(given["target_lang"]), given["model"]); err != nil {
+	if t.model, err = a.find(a.deeplCode(given["source_lang"]), a.deeplCode(given["target_lang"]), given["model"]); err != nil {
 		return nil, err
 	}
 	lengths := make([]int, len(t.texts))
 	for i, text := range t.texts {
 		lengths[i] = utf8.RuneCountInString(text)
-		if oneLine != nil {
+		if !lines && t.markup == nil {
 			t.texts[i] = oneLine.Replace(text)
 		}
 	}
@@ -94,6 +100,8 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f request.Fie
 	}
 	return map[string]any{"translations": translations}, nil
 }
+
+var oneLine = strings.NewReplacer("\r\n", " ", "\n", " ")
 
 // noLimit is what DeepL gives as the characters of those who may translate any number of them.
 const noLimit = 1_000_000_000_000

@@ -38,15 +38,15 @@ func TestMain(m *testing.M) {
 
 // translatorRun, its successor and languageRun are small runs on the built-in samples.
 var (
-	translatorRun = sync.OnceValues(func() (string, error) { return trainedTranslator("multi30k", 1) })
-	successorRun  = sync.OnceValues(func() (string, error) { return trainedTranslator("successor", 2) })
+	translatorRun = sync.OnceValues(func() (string, error) { return trainedTranslator("multi30k", "-seed=1") })
+	successorRun  = sync.OnceValues(func() (string, error) { return trainedTranslator("successor", "-seed=2") })
 	languageRun   = sync.OnceValues(func() (string, error) {
 		return trained("ptb", "ptb", "-set=data.sample_size=300", "-set=model.width=16", "-set=model.hidden=16")
 	})
 )
 
-func trainedTranslator(name string, seed int) (string, error) {
-	return trained("multi30k", name, fmt.Sprintf("-seed=%d", seed), "-preset=portable", "-set=data.sample=true",
+func trainedTranslator(name, arg string) (string, error) {
+	return trained("multi30k", name, arg, "-preset=portable", "-set=data.sample=true",
 		"-set=data.valid=valid", "-set=data.test=test", "-set=data.store=none", "-set=data.merges=200",
 		"-set=data.sample_size=400", "-set=model.width=24", "-set=model.ffn_width=40", "-set=model.encoder_layers=1",
 		"-set=model.decoder_layers=1", "-set=model.max_positions=64", "-set=schedule.warmup=20",

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"slices"
+	"errors"
 
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/serve/internal/markup"
@@ -13,11 +13,11 @@ func translateHTML(t task, translate func([]translation.Request) ([][]translatio
 	var requests []translation.Request
 	documents, counts := make([]markup.Document, len(t.texts)), make([]int, len(t.texts))
 	for i, document := range t.texts {
-		documents[i] = markup.Parse(document, t.ignored)
+		documents[i] = markup.Parse(document, *t.markup)
 		texts := documents[i].Texts()
 		counts[i] = len(texts)
 		for k, text := range texts {
-			r := translation.Request{Line: text.Line, Keep: append(slices.Clip(t.keep), text.Keep...)}
+			r := translation.Request{Line: text.Line, Keep: t.keep, KeepAt: text.Keep}
 			if k == 0 {
 				r.Prefix = t.prefix
 			}
@@ -25,6 +25,14 @@ func translateHTML(t task, translate func([]translation.Request) ([][]translatio
 		}
 	}
 	found, err := translate(requests)
+	var bad *translation.LineError
+	if errors.As(err, &bad) { // it counts the texts of all documents
+		document := 0
+		for before := counts[0]; before < bad.Line; before += counts[document] {
+			document++
+		}
+		return nil, &translation.LineError{Line: document + 1, Err: bad.Err}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models/exchange"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/runs/serve/internal/markup"
 	"github.com/aperture-ml/aperture/runs/serve/internal/request"
 )
 
@@ -38,7 +39,11 @@ func (a *app) libreTranslate(ctx context.Context, _ *http.Request, f request.Fie
 		}
 	}
 	source, target, format := given[0], given[1], given[2]
-	if t.html = format == "html"; !t.html && format != "" && format != "text" {
+	switch format {
+	case "html":
+		t.markup = &markup.Options{}
+	case "", "text":
+	default:
 		return nil, request.Invalid("%s format is not supported", format)
 	}
 	alternatives, err := f.Whole("alternatives", 0, 0, maxAlternatives)

@@ -209,12 +209,28 @@ func TestDeepL(t *testing.T) {
 		{jsonType, `{"text":["x"]}`, 400, `{"message":"Parameter 'target_lang' not specified."}`},
 		{jsonType, `{"target_lang":"` + target + `"}`, 400, `{"message":"Invalid request: missing text parameter"}`},
 		{jsonType, `{"text":["x"],"target_lang":"xx"}`, 400, `{"message":"xx is not supported"}`},
+		{jsonType, `{"text":["<p>x</p>"],"tag_handling":"html","confidence":true,"target_lang":"` + target + `"}`, 400,
+			`{"message":"confidence and links are given for plain text alone: leave them out, or the tags"}`},
 		{jsonType, `{"text":["x"],"target_lang":"` + target + `","glossary_id":"g"}`, 400,
 			`{"message":"this server keeps no glossaries: send their terms in the field terms"}`},
 	} {
 		status, answer, _ := ask(t, server.Client(), url, test.kind, test.body)
 		if status != test.status || test.want != "" && says(answer) != test.want {
 			t.Errorf("%s\nanswers %d %s\nwant %s", test.body, status, says(answer), test.want)
+		}
+	}
+	// A line break of HTML ends no sentence unless it is asked for, and stays where nothing is translated.
+	html := func(document, more string) string {
+		_, answer, _ := ask(t, server.Client(), url, jsonType,
+			`{"text":["`+document+`"],"tag_handling":"html","target_lang":"`+target+`"`+more+`}`)
+		return says(answer)
+	}
+	whole := html("<p>a first line</p><pre>a b</pre>", "")
+	for more, same := range map[string]bool{"": true, `,"split_sentences":"nonewlines"`: true, `,"split_sentences":"0"`: true,
+		`,"split_sentences":"1"`: false} {
+		got := html(`<p>a first\nline</p><pre>a\nb</pre>`, more)
+		if (strings.ReplaceAll(got, `a\nb`, "a b") == whole) != same || !strings.Contains(got, `a\nb`) {
+			t.Errorf("%s: %s, and on one line %s", more, got, whole)
 		}
 	}
 	for _, ignored := range []string{`["X","y"]`, `"y,x"`} {
@@ -226,7 +242,7 @@ func TestDeepL(t *testing.T) {
 	}
 	// What DeepL's clients, and Weblate, ask besides.
 	for path, want := range map[string]string{
-		"/v2/usage":                   `{"character_count":98,"character_limit":1000000000000}`,
+		"/v2/usage":                   `{"character_count":263,"character_limit":1000000000000}`,
 		"/v2/glossaries":              `{"glossaries":[]}`,
 		"/v2/glossary-language-pairs": `{"supported_languages":[]}`,
 		"/v2/document":                `{"message":"Not Found"}`,

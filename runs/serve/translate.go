@@ -8,6 +8,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/runs/serve/internal/markup"
 	"github.com/aperture-ml/aperture/runs/serve/internal/request"
 )
 
@@ -15,8 +16,7 @@ import (
 type task struct {
 	model             *model
 	texts             []string
-	html              bool
-	ignored           map[string]bool // names of elements that are not to be translated
+	markup            *markup.Options // how texts with tags are read; nil for plain text
 	count             int             // of translations of each text
 	confidence, links bool
 	prefix            string
@@ -77,18 +77,21 @@ func (a *app) translate(ctx context.Context, t task) (all [][]translation.Transl
 	if err := a.checkCount(t.texts); err != nil {
 		return nil, err
 	}
+	if t.markup != nil && (t.confidence || t.links) {
+		return nil, request.Invalid("confidence and links are given for plain text alone: leave them out, or the tags")
+	}
 	a.metrics.chars.Add(int64(chars))
 	server := t.model.translator
 	o := server.Settings().Decode
 	o.NBest, o.Beam = t.count, max(o.Beam, t.count)
-	o.Words, o.Links = t.confidence, t.links || t.html
+	o.Words, o.Links = t.confidence, t.links || t.markup != nil
 	var terms *translation.Glossary
 	if len(t.terms) > 0 {
 		if terms, err = server.Glossary(ctx, t.terms); err != nil {
 			return nil, err
 		}
 	}
-	if t.html {
+	if t.markup != nil {
 		return translateHTML(t, func(requests []translation.Request) ([][]translation.Translation, error) {
 			return do(ctx, server, requests, terms, o, t.split)
 		})

@@ -3,7 +3,7 @@
 //
 // # Basics
 //
-//	document := markup.Parse("<p>a <b>red</b> car</p>", nil)
+//	document := markup.Parse("<p>a <b>red</b> car</p>", markup.Options{})
 //	texts := document.Texts() // one, "a red car"
 //	html := document.Translated([]markup.Translation{{Text: "une voiture rouge", Words: [][]int{{0}, {2}, {1}}}})
 //	// <p>une voiture <b>rouge</b></p>

@@ -15,12 +15,17 @@ func FuzzMarkup(f *testing.F) {
 		f.Add(document)
 	}
 	f.Fuzz(func(t *testing.T, document string) {
-		var out string
-		fixtures.Promise(t, 20*len(document), func() error { out = translated(document, shouting(forwards)); return nil })
-		after := tagsOf(out)
-		for tag, n := range tagsOf(document) {
-			if after[tag] < n {
-				t.Errorf("%q became %q: %q stands %d times, and stood %d times", document, out, tag, after[tag], n)
+		for _, o := range []Options{{}, {XML: true, Lines: true}} {
+			var out string
+			fixtures.Promise(t, 20*len(document), func() error {
+				out = translatedAs(o, document, shouting(forwards))
+				return nil
+			})
+			after := tagsOf(out, o.XML)
+			for tag, n := range tagsOf(document, o.XML) {
+				if after[tag] < n {
+					t.Errorf("%+v: %q became %q: %q stands %d times, and stood %d times", o, document, out, tag, after[tag], n)
+				}
 			}
 		}
 	})

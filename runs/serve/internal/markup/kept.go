@@ -1,7 +1,6 @@
 package markup
 
 import (
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -46,9 +45,39 @@ func (x *marked) raw(first, last, from, to int) string {
 	return b.String()
 }
 
+// spanOf is where a kept element's text stands, without the space around it.
+func (x *marked) spanOf(e keptElement) (from, to int) {
+	from, to = x.tags[e.first].at, x.tags[e.last].at
+	text := strings.TrimLeftFunc(x.text[from:to], unicode.IsSpace)
+	from = to - len(text)
+	return from, from + len(strings.TrimSpace(text))
+}
+
 // textOf is what a kept element holds, without the space around it.
 func (x *marked) textOf(e keptElement) string {
-	return strings.TrimSpace(x.text[x.tags[e.first].at:x.tags[e.last].at])
+	from, to := x.spanOf(e)
+	return lineBreaks.Replace(x.text[from:to])
+}
+
+// lineBreaks makes spaces of line breaks, each in the place of its byte.
+var lineBreaks = strings.NewReplacer("\n", " ", "\r", " ")
+
+// line is the text as it is translated. Line breaks are spaces within what is kept, and everywhere between words but
+// where they end sentences.
+func (x *marked) line() string {
+	if !x.lines {
+		text := strings.TrimSpace(x.text)
+		at := strings.Index(x.text, text)
+		return x.text[:at] + lineBreaks.Replace(text) + x.text[at+len(text):]
+	}
+	var b strings.Builder
+	at := 0
+	for _, e := range x.kept {
+		from, to := x.spanOf(e)
+		b.WriteString(x.text[at:from] + x.textOf(e))
+		at = to
+	}
+	return b.String() + x.text[at:]
 }
 
 // hasText reports whether there is something to translate beside what is kept.
@@ -63,24 +92,13 @@ func (x *marked) hasText() bool {
 	return strings.TrimSpace(x.text[from:]) != ""
 }
 
-// keep asks for the texts of kept elements, where they stand as words.
-func (x *marked) keep() (all []*regexp.Regexp) {
+// keep says where the texts of kept elements stand.
+func (x *marked) keep() (all [][2]int) {
 	for _, e := range x.kept {
-		text := x.textOf(e)
-		pattern := regexp.QuoteMeta(text)
-		if isWord(rune(text[0])) { // RE2 knows boundaries of ASCII alone
-			pattern = `\b` + pattern
-		}
-		if isWord(rune(text[len(text)-1])) {
-			pattern += `\b`
-		}
-		all = append(all, regexp.MustCompile(pattern))
+		from, to := x.spanOf(e)
+		all = append(all, [2]int{from, to})
 	}
 	return all
-}
-
-func isWord(r rune) bool {
-	return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
 }
 
 // insets finds the text of each kept element in a translation, whose words then belong to that place of the source. A

@@ -34,9 +34,10 @@ type part struct {
 
 // marked is a text with the tags that stand in it, which the text itself leaves out.
 type marked struct {
-	text string
-	tags []tag
-	kept []keptElement
+	text  string
+	tags  []tag
+	kept  []keptElement
+	lines bool // see Options
 }
 
 // tag is a tag of a text, or a comment.
@@ -47,11 +48,21 @@ type tag struct {
 	pair int // the place among tags of the other one
 }
 
-// Parse cuts HTML, or XML, into texts. It takes any text: what is not closed, or was not opened, stands by itself.
-// Elements of the ignored names, in lower case, are not to be translated.
-func Parse(document string, ignored map[string]bool) (d Document) {
-	z := html.NewTokenizer(strings.NewReader(document))
-	current := &marked{}
+// Options say how a document is to be read. The zero value is for HTML.
+type Options struct {
+	XML     bool            // no element has a meaning of its own
+	Lines   bool            // line breaks end sentences; else they are spaces
+	Ignored map[string]bool // the names, in lower case, of elements that are not to be translated
+}
+
+// Parse cuts a document into texts. It takes any text: what is not closed, or was not opened, stands by itself.
+func Parse(document string, o Options) (d Document) {
+	z := newTokens(document, o.XML)
+	border := func(name string, _ html.TokenType) bool { return blocks[name] }
+	if o.XML {
+		border = outline(document)
+	}
+	current := &marked{lines: o.Lines}
 	var names []string // of the tags of current
 	skip, depth := "", 0
 	kept, from := -1, 0 // the tag that opens what is not to be translated, and its place in the document
@@ -59,11 +70,10 @@ func Parse(document string, ignored map[string]bool) (d Document) {
 	closed := lastEnds(document)
 	flush := func() {
 		d = append(d, current.parts()...)
-		current, names, kept = &marked{}, nil, -1
+		current, names, kept = &marked{lines: o.Lines}, nil, -1
 	}
 	for {
-		kind := z.Next()
-		raw := string(z.Raw())
+		kind, raw := z.next()
 		at, end = end, end+len(raw)
 		if kind == html.ErrorToken {
 			current.text += html.UnescapeString(raw) // "<" at the end, or nothing
@@ -75,6 +85,7 @@ func Parse(document string, ignored map[string]bool) (d Document) {
 			b, attributes = z.TagName()
 			name = string(b)
 		}
+		block, copied := border(name, kind), !o.XML && verbatim[name]
 		switch {
 		case skip != "": // within an element that is copied
 			d = append(d, part{raw: raw})
@@ -88,7 +99,7 @@ func Parse(document string, ignored map[string]bool) (d Document) {
 			}
 		case kind == html.TextToken:
 			current.text += html.UnescapeString(raw)
-		case kept >= 0 && kind != html.EndTagToken && (blocks[name] || verbatim[name]) && closed(names[kept]) > at:
+		case kept >= 0 && kind != html.EndTagToken && (block || copied) && closed(names[kept]) > at:
 			// A text ends within what is not to be translated, which is copied then.
 			skip, depth = names[kept], 1
 			for i := kept + 1; i < len(names); i++ {
@@ -99,12 +110,12 @@ func Parse(document string, ignored map[string]bool) (d Document) {
 			current.cut(kept)
 			flush()
 			d = append(d, part{raw: document[from:end]})
-		case kind == html.StartTagToken && (verbatim[name] || holds[name] && (ignored[name] ||
-			attributes && untranslated(z))):
+		case kind == html.StartTagToken && (copied || block && (o.XML || holds[name]) && (o.Ignored[name] ||
+			attributes && untranslated(z.Tokenizer))):
 			flush()
 			d = append(d, part{raw: raw})
 			skip, depth = name, 1
-		case blocks[name] || kind == html.DoctypeToken || !strings.HasSuffix(raw, ">"):
+		case block || kind == html.DoctypeToken || !strings.HasSuffix(raw, ">"):
 			// What the document's end cuts off has to stay there: all that came behind would be part of it.
 			flush()
 			d = append(d, part{raw: raw})
@@ -127,8 +138,8 @@ func Parse(document string, ignored map[string]bool) (d Document) {
 			}
 			if kind != html.StartTagToken && kind != html.EndTagToken {
 				name = "" // it closes itself
-			} else if kind == html.StartTagToken && kept < 0 && (name == "code" || ignored[name] ||
-				attributes && untranslated(z)) {
+			} else if kind == html.StartTagToken && kept < 0 && (!o.XML && name == "code" || o.Ignored[name] ||
+				attributes && untranslated(z.Tokenizer)) {
 				kept, from = here, at
 			}
 			current.tags, names = append(current.tags, t), append(names, name)

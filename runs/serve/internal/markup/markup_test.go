@@ -11,7 +11,11 @@ import (
 
 // translated is a document with each of its texts translated.
 func translated(document string, translate func(Text) Translation) string {
-	d := Parse(document, nil)
+	return translatedAs(Options{}, document, translate)
+}
+
+func translatedAs(o Options, document string, translate func(Text) Translation) string {
+	d := Parse(document, o)
 	var all []Translation
 	for _, text := range d.Texts() {
 		all = append(all, translate(text))
@@ -25,8 +29,9 @@ func shouting(order func(n int) []int) func(Text) Translation {
 		words := strings.Fields(text.Line)
 		for _, i := range order(len(words)) {
 			word := strings.ToUpper(words[i])
+			at := wordsOf(text.Line)[i]
 			for _, keep := range text.Keep {
-				if keep.MatchString(words[i]) {
+				if keep[0] < at.to && at.from < keep[1] {
 					word = words[i]
 				}
 			}
@@ -102,6 +107,43 @@ func TestMarkup(t *testing.T) {
 	}
 }
 
+// TestXML: elements have no meaning of their own; what holds elements alone is structure, in which texts end; sections
+// of CDATA stay.
+func TestXML(t *testing.T) {
+	for _, test := range [][2]string{
+		{"<doc><title>one <em>two</em></title><p>three</p></doc>", "<doc><title>ONE <em>TWO</em></title><p>THREE</p></doc>"},
+		{"<doc><title/><a>one</a>\n<a>two</a></doc>", "<doc><title/><a>ONE</a>\n<a>TWO</a></doc>"},
+		{"<d><p><![CDATA[if a > b]]> one</p></d>", "<d><p> <![CDATA[if a > b]]>ONE</p></d>"},
+		{"<d><![CDATA[a]]></d>", "<d><![CDATA[a]]></d>"},
+		{"<script>one <x/>two</script>", "<script>ONE <x/>TWO</script>"},
+		{"one <p>two <b><i>three</i></b></p>", "ONE <p>TWO <b><i>THREE</i></b></p>"},
+		{`<?xml version="1.0"?><d><k>one</k> <code>two</code></d>`, `<?xml version="1.0"?><d><k>one</k> <code>TWO</code></d>`},
+		{"<d><k>one<x/>two</k><b>two</d></b>", "<d><k>one<x/>two</k><b>TWO</d></b>"},
+		{"<d>one</d> two", "<d>ONE</d> TWO"},
+	} {
+		out := translatedAs(Options{XML: true, Ignored: map[string]bool{"k": true}}, test[0], shouting(forwards))
+		if out != test[1] {
+			t.Errorf("%s\nbecame %s\nwant   %s", test[0], out, test[1])
+		}
+	}
+}
+
+// TestLineBreaks: line breaks within a text are spaces, but where they end sentences and are not kept.
+func TestLineBreaks(t *testing.T) {
+	const document = "<p>\n one\r\ntwo <code>a\n b</code> </p><pre>c\nd</pre><code>e\nf</code>\n"
+	for lines, want := range map[bool]string{false: "\n one  two a  b ", true: "\n one\r\ntwo a  b "} {
+		d := Parse(document, Options{Lines: lines})
+		texts := d.Texts()
+		if len(texts) != 1 || texts[0].Line != want {
+			t.Fatalf("lines %v: the texts are %q", lines, texts)
+		}
+		out := d.Translated([]Translation{{Text: "\n ONE TWO a  b ", Words: [][]int{{0}, {1}, {2}, {3}}}})
+		if want := "<p>\n ONE TWO <code>a\n b</code> </p><pre>c\nd</pre><code>e\nf</code>\n"; out != want {
+			t.Errorf("lines %v: %q, want %q", lines, out, want)
+		}
+	}
+}
+
 // TestMarkupSurvives: of any document each tag is there afterwards, and what was balanced is balanced.
 func TestMarkupSurvives(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -116,7 +158,7 @@ func TestMarkupSurvives(t *testing.T) {
 			}
 		}
 		out := translated(in.String(), shouting(shuffled))
-		before, after := tagsOf(in.String()), tagsOf(out)
+		before, after := tagsOf(in.String(), false), tagsOf(out, false)
 		for name, n := range before {
 			if m := after[name]; m < n {
 				t.Errorf("%s became %s: %s stands %d times, and stood %d times", in.String(), out, name, m, n)
@@ -131,16 +173,16 @@ func TestMarkupSurvives(t *testing.T) {
 }
 
 // tagsOf counts tags.
-func tagsOf(document string) map[string]int {
+func tagsOf(document string, xml bool) map[string]int {
 	counts := map[string]int{}
-	z := html.NewTokenizer(strings.NewReader(document))
+	z := newTokens(document, xml)
 	for {
-		switch z.Next() {
+		switch kind, raw := z.next(); kind {
 		case html.ErrorToken:
 			return counts
 		case html.TextToken:
 		default:
-			counts[string(z.Raw())]++
+			counts[raw]++
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package markup
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -10,7 +9,7 @@ import (
 // Text is a text of a document, without its tags.
 type Text struct {
 	Line string
-	Keep []*regexp.Regexp // what these match in Line is not to be translated
+	Keep [][2]int // what is not to be translated, from the first byte of Line to before the second
 }
 
 // Translation is that of a Text.
@@ -25,7 +24,7 @@ type Translation struct {
 func (d Document) Texts() (all []Text) {
 	for _, p := range d {
 		if p.text != nil {
-			all = append(all, Text{p.text.text, p.text.keep()})
+			all = append(all, Text{p.text.line(), p.text.keep()})
 		}
 	}
 	return all
