@@ -79,11 +79,19 @@ func NewTransformerXL(c Config, embedding Embedder, p *torch.Params, s *torch.St
 
 // SetContext changes what the model sees of the past, from the next chunk on.
 func (m *TransformerXL) SetContext(c XLContext) error {
-	if c.Memory < 0 || c.Clamp < 0 || c.SameLength && c.Memory == 0 {
-		return fmt.Errorf("a memory of %d steps with distances clamped at %d makes no context: both are at least 0, "+
-			"and the same length for all needs a memory", c.Memory, c.Clamp)
+	if err := c.Check(); err != nil {
+		return err
 	}
 	m.XLContext = c
+	return nil
+}
+
+// Check is an error where a model would see nothing.
+func (c XLContext) Check() error {
+	if c.Memory < 0 || c.Clamp < 0 || c.SameLength && c.Memory == 0 {
+		return fmt.Errorf("model.memory = %d with model.clamp = %d makes no context: both are at least 0, and "+
+			"model.same_length needs a memory", c.Memory, c.Clamp)
+	}
 	return nil
 }
 

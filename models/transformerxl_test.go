@@ -165,7 +165,7 @@ func TestTransformerXLRefusesSizes(t *testing.T) {
 		}{
 			"odd width":                   {5, models.XLContext{}, "even width"},
 			"heads that do not divide it": {8, models.XLContext{}, "heads divide"},
-			"negative memory":             {6, models.XLContext{Memory: -1}, "a memory of -1 steps"},
+			"negative memory":             {6, models.XLContext{Memory: -1}, "model.memory = -1"},
 			"same length, nothing to see": {6, models.XLContext{SameLength: true}, "needs a memory"},
 		} {
 			p := &torch.Params{}

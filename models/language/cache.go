@@ -1,6 +1,7 @@
 package language
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -108,7 +109,7 @@ func (c CacheScores) NLL(theta int, lambda float64) float64 {
 var searchThetas = []float64{0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.66, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.5, 3, 4}
 
 // SearchCache finds the theta and the lambda of the least loss on a text. Values
-// that are fixed are not searched for: a theta or lambda of -1 is open.
+// that are fixed are not searched for: a theta or lambda of -1 is open. It is an error that none has a finite loss.
 func (m *Model) SearchCache(ids []int32, fixed Cache) (Cache, float64, error) {
 	thetas := searchThetas
 	if fixed.Theta >= 0 {
@@ -132,6 +133,10 @@ func (m *Model) SearchCache(ids []int32, fixed Cache) (Cache, float64, error) {
 				break
 			}
 		}
+	}
+	if math.IsInf(least, 1) {
+		return fixed, 0, fmt.Errorf("a cache with lambda %g gives some word of the text the probability 0: set it lower",
+			fixed.Lambda)
 	}
 	return best, least, nil
 }

@@ -1,6 +1,7 @@
 package language
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/aperture-ml/aperture/models"
@@ -20,7 +21,11 @@ func making[M models.LanguageModel](
 	return func(
 		c models.Config, input models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device,
 	) (models.LanguageModel, error) {
-		return build(c, input, p, stream, d)
+		m, err := build(c, input, p, stream, d)
+		if err != nil {
+			return nil, err // not an M that is nil, which an interface would hide
+		}
+		return m, nil
 	}
 }
 
@@ -62,7 +67,10 @@ var kinds = models.Kinds[kind]{
 				return fmt.Errorf("model.last_hidden = %d: all layers of a transformer-xl are as wide as its embedding; "+
 					"set it to 0", s.LastHidden)
 			}
-			return s.CheckHeads()
+			if s.Width%2 != 0 {
+				return fmt.Errorf("model.width = %d is odd: the sinusoids of a transformer-xl want it even", s.Width)
+			}
+			return cmp.Or(s.XLContext.Check(), s.CheckHeads())
 		},
 	}},
 	{"gpt", kind{
