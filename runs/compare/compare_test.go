@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -66,6 +67,32 @@ func TestRows(t *testing.T) {
 	if other, _ := asJSON(t, folder, "-quick", "-control=spectrum"); other.Rows[0].Name != "spectrum" ||
 		other.Rows[2].Scores["valid.ppl"].T.Mean.Value()+want.Estimate > 1e-9 {
 		t.Errorf("with another control: %s, %s", other.Rows[0].Name, other.Rows[2].Name)
+	}
+}
+
+// TestPlaces: seeds of one row may have trained on devices of their own, with texts and first weights in places of
+// their own; a run that starts from another one is none of a row that does not.
+func TestPlaces(t *testing.T) {
+	folder, corpus := t.TempDir(), corpusFolder(t)
+	for seed := 1; seed <= 3; seed++ {
+		for i, method := range []string{"mle", "spectrum", "mle"} {
+			makeRun(t, folder, corpus, made{method: method, seed: seed, ppl: 10 + float64(seed)/10 + float64(i), wrong: 20,
+				change: func(c *experiment.Config, _ map[string]any) {
+					c.Data.Store, c.Train.Device = fmt.Sprint("/store/", seed), fmt.Sprint("cuda:", seed)
+					if i == 2 {
+						c.Train.Init = fmt.Sprint("/runs/", seed)
+					}
+				}})
+		}
+	}
+	c, _ := asJSON(t, folder, "-quick")
+	if len(c.Rows) != 3 {
+		t.Fatalf("the rows are %+v", c.Rows)
+	}
+	for _, r := range c.Rows {
+		if len(r.Seeds) != 3 {
+			t.Errorf("the row %s has the seeds %v", r.Name, r.Seeds)
+		}
 	}
 }
 

@@ -113,7 +113,7 @@ func forest(paths []string, control string) (*chart.Chart, error) {
 			}
 			for k, c := range fit.Contrasts {
 				if s.methods[k] != control && !math.IsNaN(c.Low) {
-					seeds := len(s.values[k])
+					seeds := len(present(s.values[k]))
 					lines = append(lines, line{fmt.Sprintf("%s: %s (%d)", text, s.methods[k], seeds), s.methods[k], c})
 				}
 			}

@@ -26,6 +26,24 @@ func TestCommittedForest(t *testing.T) {
 	}
 }
 
+// TestForestCountsSeeds: a seed that a method lacks is none of its seeds.
+func TestForestCountsSeeds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "all.csv")
+	text := "method,measure,values\nmle,test.x.nll,1 2 3\ncosreg,test.x.nll,2  3\nspectrum,test.x.nll,2 3 4\n"
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	drawing, err := forest([]string{path}, "mle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{": spectrum (3)", ": cosreg (2)"} {
+		if !strings.HasSuffix(drawing.Y.Places[i], want) {
+			t.Errorf("the lines are %q", drawing.Y.Places)
+		}
+	}
+}
+
 func TestForestRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                             "no columns method, measure and values",

@@ -39,7 +39,8 @@ func (r *row) seeds() (seeds []int64) {
 
 // neutral are keys that change neither what is learnt nor how it is scored; a name that ends in a point stands for its
 // section.
-var neutral = []string{"train.seed", "preset", "checkpoint.", "report.", "data.dir", "data.name", "train.log_every"}
+var neutral = []string{"train.seed", "preset", "checkpoint.", "report.", "data.dir", "data.name", "data.store", "train.device",
+	"train.log_every"}
 
 // own are keys of the method itself, and those that a method sets for itself.
 func own(key string) bool { return strings.HasPrefix(key, "objective.") }
@@ -56,7 +57,11 @@ func (t *trained) identity(prefix string) string {
 	var id strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(t.keys)) {
 		if strings.HasPrefix(key, prefix) && !isNeutral(key) {
-			fmt.Fprintf(&id, "%s = %s\n", key, t.keys[key])
+			value := t.keys[key]
+			if key == "train.init" && value != `""` {
+				value = "a run" // each seed may start from its own
+			}
+			fmt.Fprintf(&id, "%s = %s\n", key, value)
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(t.results.Data.SHA256)) {

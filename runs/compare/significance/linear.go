@@ -219,6 +219,9 @@ func intraclass(scores [][]float64) (icc, p float64) {
 	}
 	residual /= (rows - 1) * (seeds - 1)
 	between := rows * stat.Variance(seedMeans, nil)
+	if residual == 0 && between > 0 {
+		return 1, 0 // F is infinite, of which gonum makes NaN
+	}
 	f := distuv.F{D1: seeds - 1, D2: (rows - 1) * (seeds - 1)}
 	return (between - residual) / (between + (rows-1)*residual), f.Survival(between / residual)
 }

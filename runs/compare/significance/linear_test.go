@@ -75,6 +75,10 @@ func TestLinearPoolsTheSpread(t *testing.T) {
 	if c.P < 0.1 {
 		t.Errorf("p is %v of a difference within the spread", c.P)
 	}
+	// Where all seeds differ by the same amount, terms for seeds leave nothing over.
+	if same := Linear([][]float64{{500, 600, 700}, {600, 700, 800}}, 0, 0.05); !same.Seeds || same.Contrasts[1].P > 1e-9 {
+		t.Errorf("rows with the same differences between seeds: %+v", same)
+	}
 	if missing := Linear([][]float64{{1, 2}, {2, math.NaN()}}, 0, 0.05); math.IsNaN(missing.Contrasts[1].P) ||
 		missing.Seeds {
 		t.Errorf("a row with one seed: %+v", missing)
