@@ -35,6 +35,9 @@ func (w *sweep) lead(ctx context.Context) (err error) {
 		return fmt.Errorf("no trial of %s has a validation score, so that the other methods have no values of [keys] "+
 			"to take: the logs in %s say why", w.Control, filepath.Join(w.folder, trialsDir))
 	}
+	if err := w.leaveFollowers(going[0]); err != nil {
+		return err
+	}
 	if err := files.Write(filepath.Join(w.folder, leaderFile), []byte(going[0].name()+"\n")); err != nil {
 		return err
 	}
@@ -56,14 +59,36 @@ func (w *sweep) follow() error {
 		return fmt.Errorf("%s names %q, which is no trial of this sweep: remove the file, and -resume chooses anew",
 			path, name)
 	}
-	values := slices.DeleteFunc(slices.Clone(w.list[i].point), func(s setting) bool {
-		return !slices.ContainsFunc(w.shared, func(d dimension) bool { return d.key == s.key })
-	})
+	values := w.sharedOf(w.list[i])
 	for i, t := range w.list {
 		if w.follows(t.method) {
 			w.list[i].point = append(slices.Clip(values), t.point...)
 		}
 	}
 	w.settled = true
+	return nil
+}
+
+// sharedOf are a trial's values of [keys].
+func (w *sweep) sharedOf(t trial) point {
+	return slices.DeleteFunc(slices.Clone(t.point), func(s setting) bool {
+		return !slices.ContainsFunc(w.shared, func(d dimension) bool { return d.key == s.key })
+	})
+}
+
+// leaveFollowers sets aside the trials that followed another leader than the one that is to be.
+func (w *sweep) leaveFollowers(leader trial) error {
+	for _, t := range w.list {
+		if !w.follows(t.method) {
+			continue
+		}
+		same, err := sameValues(w.trialFolder(t), w.trialFolder(leader), w.sharedOf(leader))
+		if err == nil && !same {
+			err = errors.Join(w.undecide(t.method, 0), w.setAside(w.trialFolder(t), leader))
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }

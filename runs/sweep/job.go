@@ -19,10 +19,11 @@ import (
 
 // job is a process that is to run.
 type job struct {
-	folder string
-	args   []string // of the program, without -out and -resume
-	words  string   // what it is, for the screen
-	weight float64  // of its work, in full trainings
+	folder  string
+	args    []string // of the program, without -out and -resume
+	words   string   // what it is, for the screen
+	weight  float64  // of its work, in full trainings
+	failure string   // name in the folder of the file that keeps why it failed
 }
 
 // kills is how often a run that something kills is taken up again before it counts as failed.

@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 }
 
 // pretend takes the flags of a training run, sleeps for its updates, and leaves the files of one. Its validation loss
-// is best at the learning rate 0.001, falls with its length, and differs with the seed. A rate above 0.5 fails.
+// is best at the learning rate 0.001, falls with its length, and differs with the seed. A rate above 0.5 fails, and so
+// do arguments that SWEEP_FAILS, an expression, matches.
 func pretend(args []string) {
 	given := map[string]string{"steps": "20", "train.learning_rate": "0.01", "report.test": "true"}
 	for _, arg := range args {
@@ -69,15 +70,20 @@ func pretend(args []string) {
 		fmt.Fprintln(os.Stderr, "aperture: -resume does not fit the folder")
 		os.Exit(1)
 	}
-	os.WriteFile(path("config.toml"), []byte(config), 0o644)
-	os.Remove(path("results.json"))
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, syscall.SIGTERM)
 	number := func(key string) float64 { x, _ := strconv.ParseFloat(given[key], 64); return x }
 	step := 0
 	if text, err := os.ReadFile(path("step")); err == nil {
 		step, _ = strconv.Atoi(string(text))
 	}
+	_, err := os.Stat(path("results.json"))
+	if err == nil && step >= int(number("steps")) && given["report.test"] == "false" {
+		fmt.Fprintln(os.Stderr, "aperture: the run is finished")
+		os.Exit(1)
+	}
+	os.WriteFile(path("config.toml"), []byte(config), 0o644)
+	os.Remove(path("results.json"))
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
 	for ; step < int(number("steps")); step++ {
 		select {
 		case s := <-stop:
@@ -86,6 +92,11 @@ func pretend(args []string) {
 		}
 		os.WriteFile(path("step"), []byte(fmt.Sprint(step+1)), 0o644)
 		note("update")
+	}
+	fails := os.Getenv("SWEEP_FAILS")
+	if fails != "" && regexp.MustCompile(fails).MatchString(strings.Join(args, " ")) {
+		fmt.Fprintln(os.Stderr, "aperture: too little memory")
+		os.Exit(1)
 	}
 	if number("train.learning_rate") > 0.5 {
 		fmt.Fprintln(os.Stderr, "aperture: the loss is not finite")

@@ -18,6 +18,7 @@ type outcome struct {
 	finished bool    // as long as it was asked to train
 	tested   bool    // it was asked to score the test texts, and has
 	failed   string  // why it will not finish, or empty
+	untested string  // why the test texts of a trial could not be scored, or empty; it has its validation scores
 	loss     float64 // of the validation text; NaN where there is none
 	bleu     float64 // the same; NaN where it was not measured
 	steps    int     // that it was asked to train for; 0 is no limit
@@ -34,8 +35,12 @@ type testScores struct {
 	BLEU *float64 `json:"bleu"`
 }
 
-// failedFile stands in the folder of a run that failed, and holds its last words.
-const failedFile = "failed.txt"
+// failedFile stands in the folder of a run that failed, and holds its last words; untestedFile in that of a trial that
+// was chosen and could not be tested, which is none of the search's business.
+const (
+	failedFile   = "failed.txt"
+	untestedFile = "test-failed.txt"
+)
 
 // lookAt reads a run folder. Folders alone tell what has run, so that nothing is lost whenever a sweep ends.
 func lookAt(folder string) (o outcome, err error) {
@@ -43,6 +48,9 @@ func lookAt(folder string) (o outcome, err error) {
 	if words, err := os.ReadFile(filepath.Join(folder, failedFile)); err == nil {
 		o.failed = strings.TrimSpace(string(words))
 		return o, nil
+	}
+	if words, err := os.ReadFile(filepath.Join(folder, untestedFile)); err == nil {
+		o.untested = strings.TrimSpace(string(words))
 	}
 	var results struct {
 		Updates int64   `json:"updates"`
@@ -89,6 +97,9 @@ func lookAt(folder string) (o outcome, err error) {
 	}
 	return o, nil
 }
+
+// ended says whether nothing is left to do for a run that was chosen.
+func (o outcome) ended() bool { return o.tested || o.failed != "" || o.untested != "" }
 
 // score is what chooses, the smaller the better; infinite for a run without one.
 func (o outcome) score(kind string) float64 {

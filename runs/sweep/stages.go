@@ -63,7 +63,7 @@ func (w *sweep) remaining(from int) (weight float64, count int) {
 		}
 		for seed := range w.tested() {
 			o, err := lookAt(w.chosen(m, seed))
-			if err == nil && (o.tested || o.failed != "") {
+			if err == nil && o.ended() {
 				continue
 			}
 			count++
@@ -98,7 +98,7 @@ func (w *sweep) searching(going []trial, stage int) (jobs []job) {
 		if folder := w.trialFolder(t); !w.reached(folder, w.rung(stage)) {
 			args := append(w.args(t, t.seed, w.rung(stage)), "-set=report.test=false")
 			words := strings.TrimSpace(t.name() + " " + t.point.String())
-			jobs = append(jobs, job{folder, args, words, w.weight(stage)})
+			jobs = append(jobs, job{folder, args, words, w.weight(stage), failedFile})
 		}
 	}
 	return jobs
@@ -113,9 +113,9 @@ func (w *sweep) reached(folder string, length int) bool {
 	case length == 0:
 		return true
 	case w.unit == "steps":
-		return o.steps >= length || o.updates < int64(o.steps)
+		return o.updates >= int64(length) || o.updates < int64(o.steps)
 	}
-	return o.passes >= length || o.epochs < float64(o.passes)
+	return o.epochs >= float64(length) || o.epochs < float64(o.passes)
 }
 
 // rungFile names the trials that a stage of halving let go on, by method, which their folders no longer tell once they
@@ -155,11 +155,30 @@ func (w *sweep) goOn(going []trial, stage int, methods ...string) ([]trial, erro
 			names[m] = append(names[m], best.name())
 		}
 	}
+	return named(going, names), w.decide(stage, names)
+}
+
+func (w *sweep) decide(stage int, names map[string][]string) error {
 	text, err := json.Marshal(names)
 	if err == nil {
 		err = files.Write(w.rungFile(stage), text)
 	}
-	return named(going, names), err
+	return err
+}
+
+// undecide lets a stage and all later ones decide anew on a method.
+func (w *sweep) undecide(method string, from int) error {
+	for stage := from; stage < w.stages()-1; stage++ {
+		names, err := w.wentOn(stage)
+		if _, decided := names[method]; err == nil && decided {
+			delete(names, method)
+			err = w.decide(stage, names)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func named(from []trial, names map[string][]string) []trial {

@@ -75,9 +75,13 @@ func (w *sweep) overSeeds(best trial) (seeds, valid, test string) {
 	var losses []float64
 	scores := map[string][]float64{}
 	for seed := range w.tested() {
-		o, err := lookAt(w.chosen(best.method, seed))
+		folder := w.chosen(best.method, seed)
+		o, err := lookAt(folder)
 		if err != nil || !o.tested {
 			continue
+		}
+		if same, err := sameValues(folder, w.trialFolder(best), best.point); err != nil || !same {
+			continue // of another choice
 		}
 		losses = append(losses, o.loss)
 		for name, s := range o.test {

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,13 +21,14 @@ import (
 
 // Names in the folder of a sweep. trials/METHOD-NUMBER are the run folders of the search, chosen/METHOD-seedN those of
 // what it chose, some of them links to trials. leader.txt names the control's trial whose values of [keys] the other
-// methods take, where they do not search them themselves.
+// methods take, where they do not search them themselves. superseded/ has what was trained for another choice.
 const (
 	searchFile = "sweep.toml"
 	tableFile  = "table.md"
 	trialsDir  = "trials"
 	chosenDir  = "chosen"
 	leaderFile = "leader.txt"
+	asideDir   = "superseded"
 )
 
 // sweep is a search at work in its folder.
@@ -91,14 +90,15 @@ func open(s *search, f *flags, log io.Writer) (*sweep, error) {
 	if w.lock, err = files.Lock(f.Out); err != nil {
 		return nil, err
 	}
-	if err = w.prepare(); err == nil {
+	err = w.prepare()
+	if err == nil && f.Retry {
+		err = w.forgetFailures() // the leader, too, that follow reads
+	}
+	if err == nil {
 		err = w.follow()
 	}
 	if err == nil && !bytes.Equal(before, text) {
 		err = files.Write(path, text) // the folder holds a sweep from now on
-	}
-	if err == nil && f.Retry {
-		err = w.forgetFailures()
 	}
 	if err != nil {
 		w.lock.Close()
@@ -240,90 +240,14 @@ func (w *sweep) work(ctx context.Context) error {
 		}
 	}
 	jobs, err := w.testing(going)
+	if err == nil {
+		err = w.do(ctx, jobs)
+	}
 	if err != nil {
 		return err
 	}
-	return w.do(ctx, jobs)
-}
-
-// testing are the jobs that train the best of those going with all seeds and test them, as far as that has not been
-// done.
-func (w *sweep) testing(going []trial) (jobs []job, err error) {
-	for _, m := range w.Methods {
-		ranked, err := w.ranked(going, m)
-		if err != nil {
-			return nil, err
-		}
-		if len(ranked) == 0 {
-			fmt.Fprintf(w.log, "no trial of %s has a validation score: it is left out\n", m)
-			continue
-		}
-		best := ranked[0]
-		for seed := range w.tested() {
-			folder, weight, err := w.chosenFolder(best, seed)
-			if err != nil {
-				return nil, err
-			}
-			o, err := lookAt(folder)
-			if err != nil {
-				return nil, err
-			}
-			if o.tested || o.failed != "" {
-				continue
-			}
-			args := append(w.args(best, seed, w.length), "-set=report.test=true")
-			words := strings.TrimSpace(fmt.Sprintf("%s chosen, seed %d: %s", m, seed, best.point))
-			jobs = append(jobs, job{folder, args, words, weight})
-		}
-	}
-	return jobs, nil
-}
-
-// tested are the seeds that what was chosen is tested with.
-func (w *sweep) tested() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for n := range w.Seeds {
-			if !yield(w.First + n) {
-				return
-			}
-		}
-	}
-}
-
-// chosen is the path of a method's chosen run with a seed, a folder or a link to one.
-func (w *sweep) chosen(method string, seed int) string {
-	return filepath.Join(w.folder, chosenDir, fmt.Sprintf("%s-seed%d", method, seed))
-}
-
-// chosenFolder is where the chosen trial runs with a seed: where the search ran it, with a link to there, or a folder
-// of its own; and how much of a training that takes.
-func (w *sweep) chosenFolder(best trial, seed int) (folder string, weight float64, err error) {
-	name := w.chosen(best.method, seed)
-	for _, t := range w.list {
-		same := t.method == best.method && t.seed == seed && slices.Equal(t.point, best.point)
-		if same && w.reached(w.trialFolder(t), w.length) {
-			err := os.Symlink(filepath.Join("..", trialsDir, t.name()), name)
-			if errors.Is(err, os.ErrExist) {
-				err = nil
-			}
-			return w.trialFolder(t), 0.05, err // it is tested only
-		}
-	}
-	return name, 1, nil
-}
-
-// forgetFailures lets failed runs be tried again.
-func (w *sweep) forgetFailures() error {
-	for _, dir := range []string{trialsDir, chosenDir} {
-		found, err := filepath.Glob(filepath.Join(w.folder, dir, "*", failedFile))
-		for _, path := range found {
-			err = errors.Join(err, os.Remove(path))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	// A test that failed may have taken its trial's validation scores along, which choose: they are measured again.
+	return w.do(ctx, w.searching(going, w.stages()-1))
 }
 
 // do runs jobs, Jobs at a time, and returns when all have ended.
@@ -366,7 +290,7 @@ func (w *sweep) ended(j job, seconds float64, err error) error {
 	defer w.mu.Unlock()
 	var failed errFailed
 	if errors.As(err, &failed) {
-		if err := files.Write(filepath.Join(j.folder, failedFile), []byte(failed.words+"\n")); err != nil {
+		if err := files.Write(filepath.Join(j.folder, j.failure), []byte(failed.words+"\n")); err != nil {
 			return err
 		}
 	} else if err != nil {
@@ -376,7 +300,7 @@ func (w *sweep) ended(j job, seconds float64, err error) error {
 	if err != nil {
 		return err
 	}
-	if !o.finished && o.failed == "" {
+	if o.failed = failed.words; !o.finished && o.failed == "" {
 		return fmt.Errorf("%s ended without results in %s: see %s.log", filepath.Base(w.program), j.folder, j.folder)
 	}
 	w.done++
