@@ -79,6 +79,8 @@ func TestRefusals(t *testing.T) {
 		"unknown key of a run":    {"[keys]\ntrain.learning_rat = [0.1]", "did you mean train.learning_rate", 2},
 		"a range in a grid": {"search = \"grid\"\n[keys]\ntrain.learning_rate = {log = [0.1, 0.2]}",
 			"a grid wants a list", 2},
+		"seeds that chose": {"trials = 4\nfirst_seed = 2\n[keys]\ntrain.learning_rate = [0.01, 0.001]",
+			"the search has the seeds 1 to 2", 2},
 		"an empty range":        {"[keys]\ntrain.learning_rate = {log = [0.2, 0.1]}", "from 0.2 to 0.1 is empty", 2},
 		"a range from 0":        {"[keys]\ntrain.learning_rate = {log = [0, 1]}", "begins above 0", 2},
 		"no section":            {"[keys]\nlearning_rate = [0.1]", "as in train.learning_rate", 2},

@@ -31,7 +31,7 @@ type Header struct {
 
 	Score string `toml:"score" default:"loss" choice:"loss bleu" help:"the validation score that chooses: the loss of the best checkpoint, or the best BLEU that was measured while training"`
 	Seeds int    `toml:"seeds" default:"3" range:"[1,10000]" help:"what was chosen is trained with this number of seeds and tested"`
-	First int    `toml:"first_seed" default:"1" range:"[1,1000000000]" help:"the first of these seeds; the search has seed 1, so that above 1 no seed that chose is tested"`
+	First int    `toml:"first_seed" default:"1" range:"[1,1000000000]" help:"the first of these seeds; above 1 no seed that chose is tested: it has to be above those of the search, which has seed 1, and 2, 3 and so on where a point comes again"`
 
 	Jobs    int `toml:"jobs" default:"1" range:"[1,1024]" help:"runs at a time; -jobs replaces it"`
 	Threads int `toml:"threads" default:"1" range:"[1,4096]" help:"threads of each run, on processors of its own where there are enough"`

@@ -2,22 +2,31 @@ package main
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
-// TestFirstSeed: with first_seed no seed of the search is tested.
+// TestFirstSeed: with first_seed no seed of the search is tested, which has more than one where points come again.
 func TestFirstSeed(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "sweep")
-	text := searchText(t, "search = \"grid\"\nseeds = 2\nfirst_seed = 101\n[keys]\ntrain.learning_rate = [0.1, 0.2]")
-	_, log, err := swept(t, text, "-out", out)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, log)
+	for _, c := range []struct {
+		lines, first, second string
+		jobs                 int
+	}{
+		{"search = \"grid\"\nfirst_seed = 101", "mle-seed101", "mle-seed102", 2 + 2},
+		{"trials = 4\nfirst_seed = 3", "mle-seed3", "mle-seed4", 4 + 2},
+	} {
+		out := filepath.Join(t.TempDir(), "sweep")
+		_, log, err := swept(t, searchText(t, c.lines, "seeds = 2\n[keys]\ntrain.learning_rate = [0.1, 0.2]"), "-out", out)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, log)
+		}
+		found, err := filepath.Glob(filepath.Join(out, chosenDir, "mle-seed*", "results.json"))
+		if err != nil || len(found) != 2 || filepath.Base(filepath.Dir(found[0])) != c.first ||
+			filepath.Base(filepath.Dir(found[1])) != c.second {
+			t.Errorf("tested: %v (%v)", found, err)
+		}
+		if made := journal(t, out); made["end "+c.first] != 1 || made["end "+c.second] != 1 {
+			t.Errorf("not trained anew: %v", made)
+		}
+		checkProgress(t, log, 1, c.jobs)
 	}
-	found, err := filepath.Glob(filepath.Join(out, chosenDir, "mle-seed*", "results.json"))
-	if err != nil || len(found) != 2 || !strings.Contains(found[0], "mle-seed101") ||
-		!strings.Contains(found[1], "mle-seed102") {
-		t.Errorf("tested: %v (%v)", found, err)
-	}
-	checkProgress(t, log, 1, 4)
 }

@@ -135,6 +135,11 @@ func same(text, path string, s *search) error {
 // prepare finds the program, and asks it what it makes of each method's first trial: a mistake shows before hours are
 // spent.
 func (w *sweep) prepare() (err error) {
+	last := slices.MaxFunc(w.list, func(a, b trial) int { return a.seed - b.seed }).seed
+	if 1 < w.First && w.First <= last {
+		return command.Usagef("%s: the search has the seeds 1 to %d, as points come again in it, and first_seed = %d "+
+			"would test one that chose: set it above %[2]d", w.file, last, w.First)
+	}
 	if w.program, err = findProgram(w.Command, w.folder, w.log); err != nil {
 		return err
 	}
