@@ -26,7 +26,8 @@ var headless = Method{
 //	-log exp(h_i w_{y_i}) / sum_j exp(h_i w_{y_j})     j over the targets of the batch
 //
 // The loss that training reports is this one. Evaluation and decoding take the softmax over W, which training has not
-// made a likelihood: the authors start mle from the model's weights and train on, to get a head for perplexities.
+// made a likelihood: the authors start mle from the model's weights and train on, to get a head for perplexities. There
+// is no bias, since in training a word has a score only where it is a target.
 //
 // The loss of a target depends on its batch, so that, unlike every other method's, the gradients of an update depend on
 // how it is cut into batches. Padding is no target.

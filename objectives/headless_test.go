@@ -38,11 +38,12 @@ func TestHeadlessAtTheEdges(t *testing.T) {
 	}
 }
 
-// TestHeadlessScoresAsMLE: from its weights mle goes on with the same probabilities, by the factors of W as by W.
+// TestHeadlessScoresAsMLE: from its weights mle goes on with the same probabilities, by the factors of W as by W, and
+// without the bias that a preset asks for.
 func TestHeadlessScoresAsMLE(t *testing.T) {
 	torch.Test(t, func() {
 		s := unsmoothed()
-		s.Method = "headless+spectrum"
+		s.Set("method", "headless+spectrum", "bias", true)
 		p, q := config(31, 7, 1), config(31, 7, 1)
 		o := layer(t, s, p)
 		defer release(o, p)

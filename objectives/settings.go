@@ -72,12 +72,15 @@ func (s Settings) Files() map[string]string {
 	return files
 }
 
-// Reads reports whether a method of s, all of which are known, reads a key of the section. Methods that bring no
+// Reads reports whether a method of s reads a key of the section, which an unknown one does not. Methods that bring no
 // likelihood have that of mle.
 func (s Settings) Reads(k keys.Key) bool {
 	own := false
 	return k.Part == nil || slices.ContainsFunc(s.names(), func(name string) bool {
-		m, _ := method(name)
+		m, known := method(name)
+		if !known {
+			return false
+		}
 		own = own || m.Build(s, false).Likelihood != nil
 		return holds(m.Settings, k.Part)
 	}) || !own && holds(mle.Settings, k.Part)
@@ -108,8 +111,9 @@ func (s Settings) Simplified() Settings {
 		if transforms(p.Terms) {
 			return false // evaluation sees them
 		}
-		if _, is := p.Likelihood.(*Headless); is {
-			return true // it scores as mle does
+		if _, is := p.Likelihood.(*Headless); is { // it scores as mle does without a bias
+			s.Set("bias", false)
+			return true
 		}
 		return p.Perturbation != nil || len(p.Terms)+len(p.States) > 0 || p.Embedding != nil && p.Likelihood == nil
 	})

@@ -35,6 +35,11 @@ func (s Settings) StartsFrom(other Settings) error {
 	case to.scoring() != from.scoring():
 		return refuse("one of the two has weights beside the output matrix that the other lacks; choose the method " +
 			"that they were trained with, or train from the beginning")
+	case from.bias() && !to.bias():
+		return refuse("it has no bias, and these were trained with one; start from a run with objective.bias = false, " +
+			"or train from the beginning")
+	case to.bias() && !from.bias():
+		return refuse("it has a bias, and these were trained without one; set objective.bias = false")
 	case to.fixesLargest() && !from.fixesLargest():
 		return refuse("objective.sn_gain = false fixes the largest singular value of the output matrix at 1, and " +
 			"theirs is another; set objective.sn_gain = true")
@@ -48,6 +53,12 @@ func (p Pieces) scoring() reflect.Type {
 		return reflect.TypeFor[*Softmax]()
 	}
 	return reflect.TypeOf(p.Likelihood)
+}
+
+// bias reports whether one softmax over the vocabulary has a bias.
+func (p Pieces) bias() bool {
+	l, is := p.Likelihood.(*Softmax)
+	return is && l.Bias
 }
 
 // fixesLargest reports whether the largest singular value of W is fixed.

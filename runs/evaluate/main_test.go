@@ -227,6 +227,31 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
+// TestHeadless: a run by headless, whose preset asks for a bias, is scored by weights that follow the text, and mle goes
+// on from it.
+func TestHeadless(t *testing.T) {
+	folder := trained(t, "-method=headless")
+	score := func(run string, how ...string) record.TextScores {
+		out, err := evaluate(t, append(how, "-run", run, "-json", "-threads=1")...)
+		var r record.Evaluation
+		if err == nil {
+			err = json.Unmarshal([]byte(out), &r)
+		}
+		if err != nil {
+			t.Fatalf("%q: %v", how, err)
+		}
+		return r.Test["ptb.test"]
+	}
+	still := score(folder, "-with=dynamic", "-statistics=5", "-rate=0", "-decay=0")
+	if math.Abs(still.PPL.Value()-still.Static.Value()) > 1e-4 {
+		t.Errorf("the perplexity is %v with weights that stay, and %v as it is", still.PPL, *still.Static)
+	}
+	before, after := score(folder).NLL.Value(), score(trained(t, "-method=mle", "-init="+folder)).NLL.Value()
+	if !(after < before-0.01) {
+		t.Errorf("the loss was %v, and is %v where mle trained on", before, after)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	for _, c := range []struct{ argument, part string }{
 		{"-with=static", "-run is missing"}, {"-run=x -with=luck", "-with=luck: it wants one of"},

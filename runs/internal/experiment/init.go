@@ -11,8 +11,9 @@ import (
 
 // A run may start from the weights of another one (train.init, -init). Keys with the tag init:"keep" then have that
 // run's values, above those of a preset: its network, its tokenizer and vocabulary, and what else its weights belong
-// to. A user's value that differs is refused. With the preset below, which is the default for translators, the other
-// keys of the network, the output layer and the search are that run's too, unless the user gives them.
+// to. One that its method does not read says nothing of its weights, and counts as its default. A user's value that
+// differs is refused. With the preset below, which is the default for translators, the other keys of the network, the
+// output layer and the search are that run's too, unless the user gives them.
 
 //go:embed finetune.toml
 var finetuning []byte
@@ -39,6 +40,9 @@ func (l *layers) startFrom(s *Spec, folder string) error {
 		return command.Usagef("-init: %s holds a %s, and runs/%s trains a %s", folder, task.network(), s.Name,
 			s.Task.network())
 	}
+	if err := start.forgetUnread(nil); err != nil { // an earlier version wrote what the preset said
+		return err
+	}
 	l.start = &start
 	for _, k := range schema.Keys() {
 		if l.takes(k) {
@@ -52,6 +56,20 @@ func (l *layers) startFrom(s *Spec, folder string) error {
 		l.config.Train.LearningRate = t.LearningRate
 		if start.Preset != finetunePreset { // a second fine-tuning goes on at the first one's rate
 			l.config.Train.LearningRate *= gentler
+		}
+	}
+	return nil
+}
+
+// forgetUnread gives keys that say which weights there are, and that the method does not read, their defaults, but for
+// those given by hand: headless has no bias, whatever a preset says.
+func (c *Config) forgetUnread(byHand map[string]bool) error {
+	defaults := schema.Defaults()
+	for _, k := range schema.Keys() {
+		if k.Init == "keep" && !c.Objective.Reads(k) && !byHand[k.Name] {
+			if err := schema.Set(c, k.Name, schema.Value(&defaults, k)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -76,7 +94,8 @@ func (l *layers) takes(k keys.Key) bool {
 func (l *layers) contradiction(folder string) error {
 	for _, k := range schema.Keys() {
 		was, is := schema.Value(l.start, k), schema.Value(&l.config, k)
-		if k.Init != "keep" || !l.byHand[k.Name] || !k.Of(string(l.start.Task())) || was == is {
+		if k.Init != "keep" || !l.byHand[k.Name] || !k.Of(string(l.start.Task())) || was == is ||
+			!l.config.Objective.Reads(k) {
 			continue
 		}
 		if k.Path != "" {

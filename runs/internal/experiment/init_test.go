@@ -117,6 +117,43 @@ func TestHelpOfFinetuning(t *testing.T) {
 	}
 }
 
+// A headless run has no bias, whatever its preset says: what starts from it has none, and it starts from none.
+func TestInitFromHeadless(t *testing.T) {
+	bias := "-set=objective.bias=true"
+	for _, spec := range []func(*testing.T) *Spec{testSpec, languageSpec} {
+		mle := runFolder(t, spec(t), bias)
+		headless := runFolder(t, spec(t), "-method=headless", bias) // as earlier versions wrote a preset's bias too
+		for _, args := range []string{"-method=mle", "-method=mle -set=objective.bias=false", "-method=headless",
+			"-method=headless " + bias, "-method=spectrum"} {
+			s, err := Parse(spec(t), append(strings.Fields(args), "-init", headless))
+			if err != nil {
+				t.Errorf("%s: %v", args, err)
+				continue
+			}
+			if got := schema.Value(&s.Config, lookup(t, "objective.bias")); got != "false" && !strings.Contains(args, bias) {
+				t.Errorf("%s: objective.bias = %s", args, got)
+			}
+		}
+		if _, err := Parse(spec(t), []string{"-method=headless", bias, "-out", headless, "-resume"}); err != nil {
+			t.Errorf("it does not go on as it began: %v", err)
+		}
+		_, err := Parse(spec(t), []string{"-method=mle", bias, "-init", headless})
+		wantError(t, err, "objective.bias = true", "has false", "leave the key out")
+		_, err = Parse(spec(t), []string{"-method=headless", "-init", mle})
+		wantError(t, err, "start from a run with objective.bias = false")
+	}
+	for method, want := range map[string]string{"headless": "false", "headless+spectrum": "false", "mle": "true",
+		"spectrum": "true"} {
+		s, err := Parse(SpecOf("ptb"), []string{"-preset=small", "-method=" + method})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := schema.Value(&s.Config, lookup(t, "objective.bias")); got != want {
+			t.Errorf("a preset's bias is %s with %s", got, method)
+		}
+	}
+}
+
 // What contradicts the run that another one starts from is refused in one sentence, with what gave it.
 func TestInitRefuses(t *testing.T) {
 	first := runFolder(t, testSpec(t), "-set=model.width=96", "-set=model.heads=4", "-set=data.merges=77")

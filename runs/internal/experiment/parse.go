@@ -123,6 +123,11 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 			"a language model wants a method with a softmax", s.Config.Objective.Method)
 	}
 	s.noteUnread()
+	if !s.Resume() {
+		if err := s.Config.forgetUnread(l.byHand); err != nil {
+			return err
+		}
+	}
 	if l.start != nil {
 		if err := s.Config.Objective.StartsFrom(l.start.Objective); err != nil {
 			return command.Usagef("-init %s: %w", s.Config.Train.Init, err)
