@@ -78,6 +78,16 @@ func (f *DynamicModel) NLL(ids []int32, d Dynamic) (float64, error) {
 	return sum / float64(text.Rows-1), nil
 }
 
+// Stride is how many tokens apart the windows begin in which a network that reads blocks sees a text that the weights
+// follow, and 0 for other networks. As the train.stride of a model it gives [Model.NLL] the same windows: in others each
+// token has fewer words before it, or more, which changes its loss though no weight moves.
+func (f *DynamicModel) Stride(chunk int) int {
+	if !f.model.kind.blocks {
+		return 0
+	}
+	return min(chunk, f.model.Settings.Train.BPTT)
+}
+
 // read takes a text through the network in evaluation, with gradients, and hands the mean loss and the summed clean one
 // of each chunk to visit, which says whether to go on.
 func (f *DynamicModel) read(text corpus.Columns, rows int, visit func(loss torch.Tensor, nll float64) bool) {

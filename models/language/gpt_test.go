@@ -112,6 +112,36 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// TestDynamicWindows: where weights follow a text by chunks, but stay at a rate of 0, its loss is that of windows as far
+// apart, also where the chunk does not divide a window or is longer.
+func TestDynamicWindows(t *testing.T) {
+	withGPT(t, gptSettings(), func(m *language.Model, ids []int32) {
+		text, err := corpus.NewColumns(ids, 1, "the text", "nothing")
+		if err != nil {
+			t.Fatal(err)
+		}
+		apart, _ := m.NLL(text)
+		for chunk, stride := range map[int]int{1: 1, 3: 3, 5: 5, 8: 8, 17: 8} {
+			follower, err := m.Dynamic(ids, chunk, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer follower.Free()
+			still, err := follower.NLL(ids, language.Dynamic{Epsilon: 1e-3, Chunk: chunk})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Settings.Train.Stride = follower.Stride(chunk)
+			sum, tokens := m.NLL(text)
+			near(t, "the loss of windows as far apart", sum/float64(tokens), still, 1e-5)
+			if follower.Stride(chunk) != stride || (stride == 8) != (sum == apart) {
+				t.Errorf("chunks of %d: windows %d apart have loss %v, side by side %v", chunk, follower.Stride(chunk), sum,
+					apart)
+			}
+		}
+	})
+}
+
 // TestContinueGPT: the most probable words, with keys and values kept, are those of reading all anew for each; where
 // the window of eight is full, its second half stays.
 func TestContinueGPT(t *testing.T) {

@@ -267,6 +267,9 @@ func (e *evaluation) dynamic() (*record.Evaluation, error) {
 	if e.Statistics > 0 {
 		settings["statistics"] = e.Statistics
 	}
+	if stride := moving.Stride(chosen.Chunk); stride > 0 {
+		settings["stride"], e.model.Settings.Train.Stride = stride, stride // of both figures
+	}
 	return e.each(settings, searched, func(t language.Text, _ bool) (record.TextScores, error) {
 		nll, err := moving.NLL(t.IDs, chosen)
 		if err != nil {

@@ -26,13 +26,13 @@ type flags struct {
 	Rate       float64  `flag:"rate" range:"[0,inf)" with:"with=dynamic" help:"dynamic: learning rate (default: searched for; search-dynamic.json in the run's folder keeps what was tried)"`
 	Decay      float64  `flag:"decay" range:"[0,inf)" with:"with=dynamic" help:"dynamic: how far each update goes back towards the trained weights (default: searched for where -rate is)"`
 	Epsilon    float64  `flag:"epsilon" range:"(0,inf)" with:"with=dynamic" help:"dynamic: number added to the root mean square of gradients, by which gradients are divided"`
-	Chunk      int      `flag:"chunk" range:"[1,inf)" with:"with=dynamic" help:"dynamic: <N> tokens between updates"`
+	Chunk      int      `flag:"chunk" range:"[1,inf)" with:"with=dynamic" help:"dynamic: <N> tokens between updates; the windows of a gpt begin as far apart, for the static perplexity beside it too"`
 	Statistics int      `flag:"statistics" range:"[0,inf)" with:"with=dynamic" help:"dynamic: take the root mean square of gradients over <N> chunks of the training text; 0 takes all"`
 	Memory     int      `flag:"memory" range:"[0,inf)" help:"transformer-xl: attend to <N> steps before a chunk, in place of the run's model.memory"`
 	Clamp      int      `flag:"clamp" range:"[0,inf)" with:"memory" help:"transformer-xl, with -memory: distances above <N> count as N; 0 is no limit"`
 	SameLength bool     `flag:"same-length" with:"memory" help:"transformer-xl, with -memory: let every step attend to the same number of steps"`
 	Rows       int      `flag:"target-length" default:"64" range:"[1,inf)" with:"memory" help:"transformer-xl, with -memory: <N> steps in a chunk"`
-	Stride     int      `flag:"stride" range:"[1,inf)" help:"gpt: windows of train.bptt tokens begin <N> tokens apart, and each scores its last N, in place of the run's train.stride"`
+	Stride     int      `flag:"stride" range:"[1,inf)" with:"with=static,cache" help:"gpt, static and cache: windows of train.bptt tokens begin <N> tokens apart, and each scores its last N, in place of the run's train.stride"`
 	command.Machine
 
 	pointer   language.Cache

@@ -68,10 +68,14 @@ func write(r *record.Evaluation, out io.Writer) error {
 		}
 		fmt.Fprintf(out, "%s with %s\n", r.With, settings)
 	}
+	windows := ""
+	if r.Settings["stride"] != nil {
+		windows = " in the same windows"
+	}
 	line := func(name string, s record.TextScores) {
 		fmt.Fprintf(out, "%-12s loss %.4f  ppl %.2f", name, s.NLL.Value(), s.PPL.Value())
 		if s.Static != nil {
-			fmt.Fprintf(out, "  (static %.2f)", s.Static.Value())
+			fmt.Fprintf(out, "  (static %.2f%s)", s.Static.Value(), windows)
 		}
 		if s.Legacy != nil {
 			fmt.Fprintf(out, "  (%.2f as AWD-LSTM's program divides)", s.Legacy.Value())

@@ -162,6 +162,9 @@ func TestEvaluate(t *testing.T) {
 			t.Errorf("%s does not lower the perplexity of a text that repeats itself: %v", with, s)
 		}
 	}
+	if stride := found["dynamic"].Settings["stride"]; stride != nil {
+		t.Errorf("a network that carries a state reads windows %v apart", stride)
+	}
 	if _, err := os.Stat(filepath.Join(folder, "evaluation-cache.json")); err == nil {
 		t.Error("an evaluation is kept without -save")
 	}
@@ -261,6 +264,7 @@ func TestUsage(t *testing.T) {
 		{"-run=x -epsilon=0 -with=dynamic", "-epsilon=0: it wants a number above 0"},
 		{"-run=x -lambda=0.1", "-with=cache"}, {"-run=x -with=dynamic -window=9", "-with=cache"},
 		{"-run=x -with=cache -rate=1", "-with=dynamic"},
+		{"-run=x -with=dynamic -stride=5", "-with=static or"},
 		{"-run=x -search=9", "-with=cache or"}, {"-run=x -save", "-save goes with"}, {"-run=x -clamp=9", "-memory"},
 		{"-run=x -valid= -with=cache -theta=1", "name one with -valid"},
 		{"-run=x -valid= -with=dynamic", "name one with -valid"}, {"-run=x -target-length=9", "-memory"}, {"-run=x -same-length", "-memory"},
@@ -307,6 +311,27 @@ func TestWindows(t *testing.T) {
 	}
 	if near := read("-stride=1").Test["ptb.test"]; near.NLL == windows.NLL || near.Tokens != windows.Tokens {
 		t.Errorf("windows one token apart: %+v, side by side %+v", near, windows)
+	}
+	// With weights that stay, dynamic evaluation is static: the figure beside it is of the same windows.
+	still := []string{"-with=dynamic", "-statistics=5", "-rate=0", "-decay=0"}
+	for chunk, stride := range map[string]float64{"3": 3, "4": 4, "20": 8} {
+		r := read(append(still, "-chunk="+chunk)...)
+		s := r.Test["ptb.test"]
+		if math.Abs(s.Static.Value()-s.PPL.Value()) > 1e-4 || r.Settings["stride"] != stride {
+			t.Errorf("chunks of %s, in windows %v apart: perplexity %v, as it is %v", chunk, r.Settings["stride"], s.PPL,
+				*s.Static)
+		}
+		if stride < 4 {
+			continue // no divisor of a window, which -stride wants
+		}
+		windows := read("-with=cache", "-theta=1", "-lambda=0", fmt.Sprint("-stride=", stride)).Test["ptb.test"]
+		if math.Abs(windows.PPL.Value()-s.PPL.Value()) > 1e-4 {
+			t.Errorf("chunks of %s have perplexity %v, and windows as far apart %v", chunk, s.PPL, windows.PPL)
+		}
+	}
+	plain, err := evaluate(t, append(still, "-run", folder, "-threads=1")...)
+	if err != nil || !strings.Contains(plain, `"stride":5`) || strings.Count(plain, " in the same windows)") != 2 {
+		t.Errorf("%v: %s", err, plain)
 	}
 	_, err = evaluate(t, "-run", folder, "-stride=3")
 	if err == nil || command.ExitCode(err) != 2 || !strings.Contains(err.Error(), "does not divide") {

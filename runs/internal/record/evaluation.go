@@ -25,7 +25,7 @@ type TextScores struct {
 	NLL    Number  `json:"nll"` // nats a token
 	PPL    Number  `json:"ppl"`
 	Tokens int     `json:"tokens"`
-	Static *Number `json:"static_ppl,omitempty"` // of the model as it is, in one column too
+	Static *Number `json:"static_ppl,omitempty"` // of the model as it is, in one column and a gpt's windows too
 	Legacy *Number `json:"legacy_ppl,omitempty"` // with the denominator of AWD-LSTM's program
 	AnyUnits
 }
