@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -52,6 +53,38 @@ var unicodeClass = map[byte]string{
 		`\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}`,
 	'd': `\p{Nd}`,
 	's': `\p{Z}\t\n\v\f\r\x{85}`,
+}
+
+// perlClass gives the inside of a bracket expression for the named classes of Perl, [:alpha:] and so on, which in Go know
+// ASCII only.
+var perlClass = map[string]string{
+	"alpha": alphabeticClass, "alnum": alphabeticClass + `\p{Nd}`, "digit": unicodeClass['d'], "word": unicodeClass['w'],
+	"space": unicodeClass['s'], "blank": `\p{Zs}\t`, "cntrl": `\p{Cc}`, "ascii": `\x00-\x7F`,
+	"upper": `\p{Lu}` + rangesOf(unicode.Other_Uppercase), "lower": `\p{Ll}` + rangesOf(unicode.Other_Lowercase),
+	"punct": `\p{P}$+<=>\^\x60|~`, "xdigit": `0-9A-Fa-f\x{FF10}-\x{FF19}\x{FF21}-\x{FF26}\x{FF41}-\x{FF46}`,
+}
+
+var alphabeticClass = `\p{L}\p{Nl}` + rangesOf(unicode.Other_Alphabetic)
+
+// rangesOf is a table of characters as the inside of a bracket expression.
+func rangesOf(table *unicode.RangeTable) string {
+	var out strings.Builder
+	add := func(from, to, stride uint32) {
+		if stride == 1 {
+			fmt.Fprintf(&out, `\x{%X}-\x{%X}`, from, to)
+			return
+		}
+		for r := from; r <= to; r += stride {
+			fmt.Fprintf(&out, `\x{%X}`, r)
+		}
+	}
+	for _, r := range table.R16 {
+		add(uint32(r.Lo), uint32(r.Hi), uint32(r.Stride))
+	}
+	for _, r := range table.R32 {
+		add(r.Lo, r.Hi, r.Stride)
+	}
+	return out.String()
 }
 
 // perlEscape gives \w, \d, \s and their complements the Unicode classes that they are in Perl.

@@ -83,7 +83,8 @@ func TestMosesProtected(t *testing.T) {
 		{[]string{`[\w']+`}, "don't (won't)", "don't ( won't )"},
 		{[]string{`<[^>]*>`, `\[\d\]`}, "<a b> x[1] <a b>", "<a b> x [1] <a b>"},
 		{[]string{`[[:digit:]\w]+-[]\D]+`}, "ä-] x.5-y", "ä-] x. 5-y "}, // the second match holds the space at the end
-		{[]string{`\d+`}, "a1b 0 12", "a 1 b 0 1 2"},                    // every occurrence of a piece, wherever it was found
+		{[]string{`[[:alpha:]]+\.x`, `[[:digit:],]+`, `[[:punct:]]{2}`}, "Grüße.x ١,٢ «» हिं.x", "Grüße.x ١,٢ «» हिं.x"},
+		{[]string{`\d+`}, "a1b 0 12", "a 1 b 0 1 2"}, // every occurrence of a piece, wherever it was found
 	} {
 		m := newMoses(t, MosesOptions{NoEscape: true, Protected: test.patterns})
 		if got := m.Tokenize(test.input); got != test.want {
@@ -92,7 +93,7 @@ func TestMosesProtected(t *testing.T) {
 	}
 	for pattern, part := range map[string]string{
 		`a*`: "empty string", `(?<=a)b`: "look-around", `(a`: "cannot be used", `[\W]`: "brackets",
-		`\bx`: "ASCII words",
+		`\bx`: "ASCII words", `[[:^alpha:]]`: "[:^alpha:] is not supported", `[[:graph:]]`: "write out the characters",
 	} {
 		if _, err := NewMoses(MosesOptions{Protected: []string{pattern}}); err == nil ||
 			!strings.Contains(err.Error(), part) ||

@@ -42,7 +42,11 @@ func goPattern(
 			i += used - 1
 		case inClass && c == '[':
 			if size := strings.Index(pattern[i:], ":]"); !python && size > 0 && pattern[i+1] == ':' { // a named class
-				out.WriteString(pattern[i : i+size+2])
+				inside, known := perlClass[pattern[i+2:i+size]]
+				if !known {
+					return "", fmt.Errorf("[%.20s] is not supported: write out the characters", pattern[i+1:i+size+1])
+				}
+				out.WriteString(inside)
 				i += size + 1
 				continue
 			}
