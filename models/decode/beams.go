@@ -167,15 +167,22 @@ func (b *beams) nearest(scorer Nearest, hidden torch.Tensor) torch.Candidates {
 	return c
 }
 
-// banned lists the words that would repeat an n-gram, by hypothesis.
+// banned lists the words that may not follow, by hypothesis: the unknown one, and those that would repeat an n-gram.
 func (b *beams) banned() [][]int32 {
 	n := b.options.NoRepeatNgram
-	if n == 0 || b.step < n {
+	repeats := n > 0 && b.step >= n
+	if !repeats && !b.options.NoUnk {
 		return nil
 	}
 	out := make([][]int32, len(b.rows))
 	for i, r := range b.rows {
 		if math.IsInf(r.logProb, -1) {
+			continue
+		}
+		if b.options.NoUnk {
+			out[i] = append(out[i], tokenize.Unk)
+		}
+		if !repeats {
 			continue
 		}
 		ids := b.ids(r.node, b.step)

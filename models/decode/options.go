@@ -23,6 +23,7 @@ type Options struct {
 	MinLength      int     `toml:"min_length" default:"1" range:"[0,1000000]" help:"shortest output, in symbols without the end of sentence"`
 	Stop           string  `toml:"stop" default:"fairseq" choice:"fairseq transformers" help:"when a search ends: with as many finished translations as the beam is wide, or, as generate() of transformers does, when the best open one has a lower score than all of these; there the end of the longest output costs nothing"`
 	NoRepeatNgram  int     `toml:"no_repeat_ngram" default:"0" range:"[0,1000]" help:"n-grams of this size occur once in an output; 0 allows all"`
+	NoUnk          bool    `toml:"no_unk" default:"false" help:"never write the unknown word, as Marian does"`
 	BatchSentences int     `toml:"batch_sentences" default:"64" range:"[1,100000]" help:"sentences decoded at a time"`
 	// Alignment asks which source words each word attended to most, by which a translator replaces unknown words.
 	Alignment bool `toml:"replace_unk" default:"false" help:"put the source word with most attention in place of the unknown word, or its translation where data.lexicon is on"`

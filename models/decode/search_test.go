@@ -220,6 +220,44 @@ func TestNoRepeatedNgrams(t *testing.T) {
 	})
 }
 
+// unknowing makes the unknown word the most probable one of all.
+type unknowing struct{ decode.Scorer }
+
+func (u unknowing) LogProbs(hidden torch.Tensor) torch.Tensor {
+	p := u.Scorer.LogProbs(hidden)
+	p.Narrow(1, tokenize.Unk, 1).Assign(torch.Zeros(p.DType(), p.Device(), p.Size(0), 1))
+	return p
+}
+
+// TestNoUnk: the unknown word is never written where it is ruled out, with repeated words ruled out as well or without.
+func TestNoUnk(t *testing.T) {
+	eachModel(t, func(t *testing.T, f *fixture) {
+		for _, beam := range []int{1, 4} {
+			for _, n := range []int{0, 1} {
+				o := small()
+				o.Beam, o.NBest, o.MaxLengthB, o.MinLength, o.NoRepeatNgram = beam, 1, 8, 6, n
+				unknown := func() (count int) {
+					for _, list := range must(t, f.model, unknowing{f.scorer()}, sources(f, 6, 6), o) {
+						for _, id := range list[0].IDs {
+							if id == tokenize.Unk {
+								count++
+							}
+						}
+					}
+					return count
+				}
+				if unknown() == 0 {
+					t.Error("it is not written anyway: the test shows nothing")
+				}
+				o.NoUnk = true
+				if count := unknown(); count > 0 {
+					t.Errorf("beam %d, n-grams of %d: it is written %d times", beam, n, count)
+				}
+			}
+		}
+	})
+}
+
 // TestAlignment: each word names the source word with the most attention when it
 // was predicted.
 func TestAlignment(t *testing.T) {

@@ -29,12 +29,16 @@ func (m *Model) card(c class, o Options) []byte {
 	var b bytes.Buffer
 	d, k := m.Text, m.Card
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	say("---\nlanguage:\n- %s\n- %s\nlicense: unknown", d.Source, d.Target)
+	say("---\nlanguage:\n- %q\n- %q\nlicense: unknown", d.Source, d.Target) // in YAML a bare no is false
 	say("library_name: transformers\npipeline_tag: translation\n---\n")
 	say("# Translator from %s\n", m.Pair())
-	say("A Transformer of %d and %d layers, width %d, %d weights, for the class %s. Trained with Aperture:",
-		m.EncoderLayers, m.DecoderLayers, m.Width, k.Params, c.name)
-	say("run %s, preset %s, method %s, seed %d, %d updates.\n", k.Run, k.Preset, k.Method, k.Seed, k.Updates)
+	say("A Transformer of %d and %d layers, width %d, %d weights, for the class %s.", m.EncoderLayers, m.DecoderLayers,
+		m.Width, k.Params, c.name)
+	if k.Run != "" { // an imported one was trained elsewhere
+		say("Trained with Aperture: run %s, preset %s, method %s, seed %d, %d updates.", k.Run, k.Preset, k.Method, k.Seed,
+			k.Updates)
+	}
+	say("")
 	say("License: unknown. It depends on that of the texts below; put yours here and into the first lines.\n")
 	say("```python")
 	if o.Tokens {

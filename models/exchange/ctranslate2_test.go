@@ -218,8 +218,11 @@ func TestReadme(t *testing.T) {
 		`read_vocabulary(` + "\n" + `    open("units.en", encoding="utf-8"), 7)`: func(m *Model) {
 			m.Text.VocabularyThreshold, m.Units = 7, []byte("a 9\n")
 		},
-		"a line in some thousands is split otherwise":    func(m *Model) { m.Text.Tokenize = "current" },
-		"max_decoding_length=8)":                         func(m *Model) { m.Search.A, m.Search.B = 0, 200 },
+		"a line in some thousands is split otherwise": func(m *Model) { m.Text.Tokenize = "current" },
+		"max_decoding_length=8)":                      func(m *Model) { m.Search.A, m.Search.B = 0, 200 },
+		`, no_repeat_ngram_size=3, suppress_sequences=[["<unk>"]], replace_unknowns=True)`: func(m *Model) {
+			m.Search.NoRepeatNgram, m.Search.NoUnk, m.Search.ReplaceUnk = 3, true, true
+		},
 		"min(8, int(1.2 * (len(pieces) + 1) + 10))":      func(*Model) {},
 		"pip install ctranslate2 sacremoses subword-nmt": func(*Model) {},
 	} {

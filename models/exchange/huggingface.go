@@ -138,13 +138,17 @@ func WriteHuggingFace(folder string, m *Model, o Options) error {
 	if err := files.WriteJSON(filepath.Join(folder, "config.json"), config); err != nil {
 		return err
 	}
+	suppressed := never
+	if m.Search.NoUnk {
+		suppressed = append(slices.Clip(never), tokenize.Unk)
+	}
 	err = files.WriteJSON(filepath.Join(folder, "generation_config.json"), map[string]any{
 		"bos_token_id": tokenize.BOS, "pad_token_id": tokenize.Pad, "eos_token_id": tokenize.EOS,
 		"decoder_start_token_id": start, "forced_eos_token_id": tokenize.EOS,
 		"num_beams": m.Search.Beam, "length_penalty": m.Search.LengthPenalty,
 		"early_stopping": m.Search.Stop != "transformers", // as fairseq and runs/translate stop
 		"max_length":     m.longest(), "min_new_tokens": m.Search.MinLength,
-		"no_repeat_ngram_size": m.Search.NoRepeatNgram, "suppress_tokens": never,
+		"no_repeat_ngram_size": m.Search.NoRepeatNgram, "suppress_tokens": suppressed,
 	})
 	if err != nil {
 		return err

@@ -50,6 +50,11 @@ type faceConfig struct {
 	Sample            bool            `json:"do_sample"`
 	RepetitionPenalty *float64        `json:"repetition_penalty"`
 	ForcedBOS         *int            `json:"forced_bos_token_id"`
+	Suppress          []int           `json:"suppress_tokens"`
+	SuppressFirst     []int           `json:"begin_suppress_tokens"`
+	NoSourceNgram     int             `json:"encoder_no_repeat_ngram_size"`
+	DiversityPenalty  float64         `json:"diversity_penalty"`
+	Decay             json.RawMessage `json:"exponential_decay_length_penalty"`
 }
 
 // faceTokenizer is tokenizer_config.json, as far as it is read.
@@ -301,12 +306,19 @@ func (c *faceConfig) search(m *Model) Search {
 	if string(c.EarlyStopping) == "true" {
 		s.Stop = ""
 	}
+	mayBe := func(id int) bool {
+		return !slices.ContainsFunc([]*int{c.Pad, c.BOS}, func(x *int) bool { return x != nil && *x == id })
+	}
 	otherWord := func(w []int) bool { return len(w) != 1 || c.Pad == nil || w[0] != *c.Pad }
 	for key, given := range map[string]bool{
 		"do_sample": c.Sample, "forced_bos_token_id": c.ForcedBOS != nil,
 		"repetition_penalty": c.RepetitionPenalty != nil && *c.RepetitionPenalty != 1,
 		"bad_words_ids":      slices.ContainsFunc(c.BadWords, otherWord),
 		"early_stopping":     string(c.EarlyStopping) == `"never"`,
+		"suppress_tokens":    slices.ContainsFunc(c.Suppress, mayBe), "begin_suppress_tokens": len(c.SuppressFirst) > 0,
+		"encoder_no_repeat_ngram_size":     c.NoSourceNgram > 0,
+		"diversity_penalty":                c.DiversityPenalty != 0,
+		"exponential_decay_length_penalty": len(c.Decay) > 0 && string(c.Decay) != "null",
 		// the mass of what the block takes away stays where it is
 		"renormalize_logits": c.Renormalize && s.NoRepeatNgram > 0,
 	} {

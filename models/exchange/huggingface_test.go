@@ -141,7 +141,7 @@ func TestFaceText(t *testing.T) {
 	}
 	card := readText(t, folder, "README.md")
 	for _, says := range []string{"license: unknown", `| test | BLEU (a\|b) | 31.25 |`, "00ff  train.en", "method mle",
-		"FSMTTokenizer"} {
+		"FSMTTokenizer", "- \"en\"\n- \"de\"\n", "Trained with Aperture"} {
 		if !strings.Contains(card, says) {
 			t.Errorf("the card lacks %q:\n%s", says, card)
 		}
@@ -150,10 +150,16 @@ func TestFaceText(t *testing.T) {
 		t.Errorf("the card warns of what is saved:\n%s", card)
 	}
 	m := fixture("all", false, false)
-	m.Text.Truecase = true
+	m.Text.Truecase, m.Search.NoUnk, m.Card.Run = true, true, ""
 	outside := t.TempDir()
 	if err := WriteHuggingFace(outside, m, Options{Tokens: true, Quantise: BFloat16}); err != nil {
 		t.Fatal(err)
+	}
+	if card := readText(t, outside, "README.md"); strings.Contains(card, "Trained with") {
+		t.Errorf("the card of a model from elsewhere says where it was trained:\n%s", card)
+	}
+	if c := readJSON[map[string]any](t, outside, "generation_config.json"); len(c["suppress_tokens"].([]any)) != 3 {
+		t.Errorf("suppressed are %v", c["suppress_tokens"])
 	}
 	if words := readJSON[[]string](t, outside, "target_vocabulary.json"); !slices.Equal(words, m.Target) {
 		t.Errorf("the vocabulary is %q", words)

@@ -67,7 +67,10 @@ func (d *directory) readMarian(g Given) (*Model, error) {
 	}
 	// Marian's own defaults, where decoder.yml says nothing, are a beam of 12 and sums that are not divided.
 	m.Search = Search{Beam: c.number("beam-size", 12), LengthPenalty: c.real("normalize", 0),
-		A: c.real("max-length-factor", 3), MinLength: 0}
+		A: c.real("max-length-factor", 3), MinLength: 0, NoUnk: c.text("allow-unk", "false") != "true"}
+	if c.real("word-penalty", 0) != 0 {
+		m.Notes = append(m.Notes, "its setting word-penalty is left out")
+	}
 	return m, nil
 }
 

@@ -319,7 +319,8 @@ func TestMarianArchive(t *testing.T) {
 		}
 		bias := append([]float32{bannedBias, bannedBias}, want.Tensors[outputBias].Values[:7]...)
 		if !slices.Equal(m.Tensors[outputBias].Values, bias) || m.Positions != MarianPositions || m.Epsilon != 1e-9 ||
-			!m.ZeroStart || !m.Text.OPUS || m.Search.Beam != 6 || m.Search.LengthPenalty != 1 || m.Search.A != 3 {
+			!m.ZeroStart || !m.Text.OPUS || m.Search.Beam != 6 || m.Search.LengthPenalty != 1 || m.Search.A != 3 ||
+			!m.Search.NoUnk {
 			t.Errorf("%+v, %+v", m.Network, m.Search)
 		}
 	}
@@ -367,6 +368,33 @@ func TestSearch(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, c.search(&Model{})); diff != "" {
 			t.Errorf("%s: %s", keys, diff)
+		}
+	}
+}
+
+// TestLeftOut: settings of generate() that the search here does not have are named, each in a sentence; what bans
+// padding and the start alone is none.
+func TestLeftOut(t *testing.T) {
+	const given = `{"max_length": 40, "pad_token_id": 7, "bos_token_id": 1, "suppress_tokens": [7, 1, %s],
+		"begin_suppress_tokens": [%[1]s], "encoder_no_repeat_ngram_size": %[1]s, "diversity_penalty": %[1]s.5,
+		"exponential_decay_length_penalty": [5, 1.%[1]s]}`
+	for text, want := range map[string][]string{
+		fmt.Sprintf(given, "3"): {"begin_suppress_tokens", "diversity_penalty", "encoder_no_repeat_ngram_size",
+			"exponential_decay_length_penalty", "suppress_tokens"},
+		`{"max_length": 40, "pad_token_id": 7, "bos_token_id": 1, "suppress_tokens": [7, 1], "begin_suppress_tokens": null,
+			"exponential_decay_length_penalty": null, "diversity_penalty": 0.0}`: nil,
+	} {
+		var c faceConfig
+		if err := json.Unmarshal([]byte(text), &c); err != nil {
+			t.Fatal(err)
+		}
+		var m Model
+		c.search(&m)
+		for i, key := range want {
+			want[i] = "its setting " + key + " of generate() is left out"
+		}
+		if !slices.Equal(m.Notes, want) {
+			t.Errorf("%s: %q", text, m.Notes)
 		}
 	}
 }

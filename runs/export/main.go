@@ -64,7 +64,7 @@ func run(ctx context.Context, f *flags, log io.Writer) error {
 	if kind, err := kindOf(f.Run); err == nil && kind == "gpt" {
 		return exportGPT(ctx, f, o, log)
 	}
-	m, warnings, err := read(ctx, f.Run)
+	m, settings, warnings, err := read(ctx, f.Run)
 	for _, w := range warnings {
 		fmt.Fprintln(log, w)
 	}
@@ -85,6 +85,9 @@ func run(ctx context.Context, f *flags, log io.Writer) error {
 	if m.Text.Tokenize == "current" && !f.Tokens {
 		fmt.Fprintln(log, `export: this run has data.tokenize = "current", and sacremoses follows the edition of 2017: a line `+
 			"in some thousands is split otherwise")
+	}
+	for _, key := range leftOut(settings, f.To) {
+		fmt.Fprintf(log, "export: the program there has nothing like %s, and translates otherwise\n", key)
 	}
 	fmt.Fprintf(log, "wrote %s\n", f.Out)
 	return nil

@@ -24,16 +24,17 @@ import (
 
 // read makes a model of the best checkpoint of a run, averaged where that has an average: the weights that
 // runs/translate uses.
-func read(ctx context.Context, folder string) (*exchange.Model, []checkpoint.Warning, error) {
+func read(ctx context.Context, folder string) (*exchange.Model, translation.Settings, []checkpoint.Warning, error) {
+	var s translation.Settings
 	if err := checkKind(folder); err != nil {
-		return nil, nil, err
+		return nil, s, nil, err
 	}
 	t, err := translation.Open(folder, translation.Options{Device: "cpu"})
 	if err != nil {
-		return nil, nil, err
+		return nil, s, nil, err
 	}
 	defer t.Close()
-	s := t.Settings
+	s = t.Settings
 	m := &exchange.Model{
 		Network: exchange.Network{
 			Width: s.Model.Width, FFNWidth: s.Model.FFNWidth, Heads: s.Model.Heads,
@@ -46,18 +47,36 @@ func read(ctx context.Context, folder string) (*exchange.Model, []checkpoint.War
 		Source: tokens(t.Text.Source.Vocabulary), Target: tokens(t.Text.Target.Vocabulary),
 		Search: exchange.Search{Beam: s.Decode.Beam, LengthPenalty: s.Decode.Lenpen,
 			A: s.Decode.MaxLengthA, B: s.Decode.MaxLengthB, MinLength: s.Decode.MinLength,
-			NoRepeatNgram: s.Decode.NoRepeatNgram, Stop: s.Decode.Stop},
+			NoRepeatNgram: s.Decode.NoRepeatNgram, NoUnk: s.Decode.NoUnk, ReplaceUnk: s.Decode.Alignment,
+			Stop: s.Decode.Stop},
 	}
 	if s.Model.FairseqPositions() {
 		m.Positions = exchange.FairseqPositions
 	}
 	if err := readCodes(m, folder); err != nil {
-		return nil, t.Warnings, err
+		return nil, s, t.Warnings, err
 	}
 	if m.Card, err = card(folder, s.Objective.Method, t.Params.Count()); err != nil {
-		return nil, t.Warnings, err
+		return nil, s, t.Warnings, err
 	}
-	return m, t.Warnings, t.Queue(ctx, func() error { return weights(m, t) })
+	return m, s, t.Warnings, t.Queue(ctx, func() error { return weights(m, t) })
+}
+
+// leftOut names the settings of a run's search that programs of a format do not have, so that they translate otherwise.
+// Argos Translate has a search of its own.
+func leftOut(s translation.Settings, format string) (notes []string) {
+	for key, given := range map[string]bool{
+		`decode.length_penalty = "gnmt"`: s.Decode.LengthPenalty == "gnmt" && s.Decode.Lenpen != 0,
+		`decode.postprocess = "paper"`:   s.Decode.Postprocess == "paper",
+		"data.lexicon":                   s.Decode.Alignment && s.Text.Lexicon,
+		"decode.replace_unk":             s.Decode.Alignment && format == "hf",
+	} {
+		if given && format != "argos" {
+			notes = append(notes, key)
+		}
+	}
+	slices.Sort(notes)
+	return notes
 }
 
 // checkKind refuses networks that no format holds, before any weight is read.

@@ -65,6 +65,7 @@ func configuration(m *exchange.Model) experiment.Config {
 	o := &c.Decode.Options
 	o.Beam, o.Lenpen, o.MaxLengthA, o.MaxLengthB = m.Search.Beam, m.Search.LengthPenalty, m.Search.A, m.Search.B
 	o.MinLength, o.NoRepeatNgram = m.Search.MinLength, m.Search.NoRepeatNgram
+	o.NoUnk = m.Search.NoUnk
 	if m.Search.Stop != "" {
 		o.Stop = m.Search.Stop
 	}
