@@ -130,12 +130,14 @@ func cutOutside(text string, ends []int, spans [][2]int) []tokenize.Sentence {
 	}))
 }
 
-// within are the spans between two places of a text, counted from the first of these.
+// within are the spans between two places of a text, counted from the first of these. They are in rising order.
 func within(spans [][2]int, from, to int) (inside [][2]int) {
-	for _, s := range spans {
-		if from <= s[0] && s[1] <= to {
-			inside = append(inside, [2]int{s[0] - from, s[1] - from})
+	first, _ := slices.BinarySearchFunc(spans, from, func(s [2]int, from int) int { return s[0] - from })
+	for _, s := range spans[first:] {
+		if s[1] > to {
+			break
 		}
+		inside = append(inside, [2]int{s[0] - from, s[1] - from})
 	}
 	return inside
 }
