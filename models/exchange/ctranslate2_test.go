@@ -220,8 +220,8 @@ func TestReadme(t *testing.T) {
 		},
 		"a line in some thousands is split otherwise": func(m *Model) { m.Text.Tokenize = "current" },
 		"max_decoding_length=8)":                      func(m *Model) { m.Search.A, m.Search.B = 0, 200 },
-		`, no_repeat_ngram_size=3, suppress_sequences=[["<unk>"]], replace_unknowns=True)`: func(m *Model) {
-			m.Search.NoRepeatNgram, m.Search.NoUnk, m.Search.ReplaceUnk = 3, true, true
+		`, no_repeat_ngram_size=3, suppress_sequences=[["<unk>"]])`: func(m *Model) {
+			m.Search.NoRepeatNgram, m.Search.NoUnk = 3, true
 		},
 		"min(8, int(1.2 * (len(pieces) + 1) + 10))":      func(*Model) {},
 		"pip install ctranslate2 sacremoses subword-nmt": func(*Model) {},

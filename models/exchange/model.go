@@ -73,7 +73,6 @@ type Search struct {
 	MinLength     int // pieces of the shortest output
 	NoRepeatNgram int
 	NoUnk         bool // the unknown word is never written
-	ReplaceUnk    bool // the source word with most attention stands in its place
 	// Stop is decode.stop, empty for "fairseq".
 	Stop string
 }

@@ -127,7 +127,7 @@ for line in sys.stdin:
     pieces = translator.translate_batch([pieces], beam_size={{.Search.Beam}}, length_penalty={{.Penalty}},
         max_input_length=0, min_decoding_length={{.Search.MinLength}}, max_decoding_length={{.Longest}}
 {{- with .Search}}{{if .NoRepeatNgram}}, no_repeat_ngram_size={{.NoRepeatNgram}}{{end}}
-{{- if .NoUnk}}, suppress_sequences=[["<unk>"]]{{end}}{{if .ReplaceUnk}}, replace_unknowns=True{{end}}{{end}})[0].hypotheses[0]
+{{- if .NoUnk}}, suppress_sequences=[["<unk>"]]{{end}}{{end}})[0].hypotheses[0]
     print({{.Restored}})
 ` + "```" + `
 {{if eq .Text.Tokenize "current"}}

@@ -31,7 +31,8 @@ func TestBadUsage(t *testing.T) {
 
 // TestRefusals: what a format cannot hold is told by its key, and nothing is written.
 func TestRefusals(t *testing.T) {
-	plain := trained(t, "multi30k", "train.steps=5", "data.tokenize=current", "decode.length_penalty=gnmt")
+	plain := trained(t, "multi30k", "train.steps=5", "data.tokenize=current", "decode.length_penalty=gnmt",
+		"decode.replace_unk=true")
 	place := t.TempDir()
 	out := filepath.Join(place, "out")
 	for says, args := range map[string][]string{
@@ -57,7 +58,8 @@ func TestRefusals(t *testing.T) {
 	}
 	log, err := export(t, "-run", plain, "-to=ctranslate2", "-out", out)
 	if err != nil || !strings.Contains(log, "a line in some thousands is split otherwise") ||
-		!strings.Contains(log, `nothing like decode.length_penalty = "gnmt", and translates otherwise`) {
+		!strings.Contains(log, `nothing like decode.length_penalty = "gnmt", and translates otherwise`) ||
+		!strings.Contains(log, "nothing like decode.replace_unk, and") {
 		t.Errorf("%s, %v", log, err)
 	}
 	if _, err := export(t, "-run", plain, "-to=ctranslate2", "-out", out); err == nil ||

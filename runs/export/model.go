@@ -47,8 +47,7 @@ func read(ctx context.Context, folder string) (*exchange.Model, translation.Sett
 		Source: tokens(t.Text.Source.Vocabulary), Target: tokens(t.Text.Target.Vocabulary),
 		Search: exchange.Search{Beam: s.Decode.Beam, LengthPenalty: s.Decode.Lenpen,
 			A: s.Decode.MaxLengthA, B: s.Decode.MaxLengthB, MinLength: s.Decode.MinLength,
-			NoRepeatNgram: s.Decode.NoRepeatNgram, NoUnk: s.Decode.NoUnk, ReplaceUnk: s.Decode.Alignment,
-			Stop: s.Decode.Stop},
+			NoRepeatNgram: s.Decode.NoRepeatNgram, NoUnk: s.Decode.NoUnk, Stop: s.Decode.Stop},
 	}
 	if s.Model.FairseqPositions() {
 		m.Positions = exchange.FairseqPositions
@@ -68,8 +67,7 @@ func leftOut(s translation.Settings, format string) (notes []string) {
 	for key, given := range map[string]bool{
 		`decode.length_penalty = "gnmt"`: s.Decode.LengthPenalty == "gnmt" && s.Decode.Lenpen != 0,
 		`decode.postprocess = "paper"`:   s.Decode.Postprocess == "paper",
-		"data.lexicon":                   s.Decode.Alignment && s.Text.Lexicon,
-		"decode.replace_unk":             s.Decode.Alignment && format == "hf",
+		"decode.replace_unk":             s.Decode.Alignment, // CTranslate2's replace_unknowns writes pieces of words
 	} {
 		if given && format != "argos" {
 			notes = append(notes, key)
