@@ -239,7 +239,7 @@ func TestReadme(t *testing.T) {
 		}
 	}
 	m := fixture("all", false, false)
-	m.Text.Truecase = true
+	m.Text.Truecase, m.Search.NoUnk = true, true
 	var refusal *Refusal
 	if err := WriteCTranslate2(t.TempDir(), m, Options{}); !errors.As(err, &refusal) || !refusal.Text {
 		t.Errorf("truecasing: %v", err)
@@ -247,6 +247,9 @@ func TestReadme(t *testing.T) {
 	folder := t.TempDir()
 	if err := WriteCTranslate2(folder, m, Options{Tokens: true}); err != nil {
 		t.Fatal(err)
+	}
+	if text, says := readText(t, folder, "README.md"), `, suppress_sequences=[["<unk>"]])`; !strings.Contains(text, says) {
+		t.Errorf("the README of the model alone lacks %q:\n%s", says, text)
 	}
 	names := map[string]bool{}
 	entries, _ := os.ReadDir(filepath.Clean(folder))

@@ -106,7 +106,11 @@ func (d *directory) readFace(g Given) (*Model, error) {
 	if err := m.takeFace(c, weights, source, target); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.where, err)
 	}
-	m.Search = c.search(m)
+	unk, known := target["<unk>"]
+	if !known {
+		unk = -1
+	}
+	m.Search = c.search(m, unk)
 	return m, nil
 }
 
@@ -282,8 +286,8 @@ func (c *faceConfig) start(m *Model, n numbering, decoder Tensor) error {
 	return nil
 }
 
-// search is that of generate(), whose defaults are one beam and 20 symbols.
-func (c *faceConfig) search(m *Model) Search {
+// search is that of generate(), whose defaults are one beam and 20 symbols. unk is the id of the unknown word.
+func (c *faceConfig) search(m *Model, unk int) Search {
 	or := func(x *int, otherwise int) int {
 		if x == nil {
 			return otherwise
@@ -292,7 +296,8 @@ func (c *faceConfig) search(m *Model) Search {
 	}
 	const shortest = 20
 	s := Search{Beam: max(1, or(c.Beams, 1)), LengthPenalty: 1, B: or(c.MaxLength, shortest) - 2,
-		NoRepeatNgram: or(c.NoRepeatNgram, 0), MinLength: max(0, or(c.MinLength, 0)-1), Stop: "transformers"}
+		NoRepeatNgram: or(c.NoRepeatNgram, 0), MinLength: max(0, or(c.MinLength, 0)-1), Stop: "transformers",
+		NoUnk: slices.Contains(c.Suppress, unk)}
 	if c.MaxNew != nil {
 		s.B = *c.MaxNew - 1
 	} else if c.MaxLength == nil {
@@ -306,8 +311,8 @@ func (c *faceConfig) search(m *Model) Search {
 	if string(c.EarlyStopping) == "true" {
 		s.Stop = ""
 	}
-	mayBe := func(id int) bool {
-		return !slices.ContainsFunc([]*int{c.Pad, c.BOS}, func(x *int) bool { return x != nil && *x == id })
+	word := func(id int) bool {
+		return !slices.ContainsFunc([]*int{c.Pad, c.BOS, &unk}, func(x *int) bool { return x != nil && *x == id })
 	}
 	otherWord := func(w []int) bool { return len(w) != 1 || c.Pad == nil || w[0] != *c.Pad }
 	for key, given := range map[string]bool{
@@ -315,7 +320,7 @@ func (c *faceConfig) search(m *Model) Search {
 		"repetition_penalty": c.RepetitionPenalty != nil && *c.RepetitionPenalty != 1,
 		"bad_words_ids":      slices.ContainsFunc(c.BadWords, otherWord),
 		"early_stopping":     string(c.EarlyStopping) == `"never"`,
-		"suppress_tokens":    slices.ContainsFunc(c.Suppress, mayBe), "begin_suppress_tokens": len(c.SuppressFirst) > 0,
+		"suppress_tokens":    slices.ContainsFunc(c.Suppress, word), "begin_suppress_tokens": len(c.SuppressFirst) > 0,
 		"encoder_no_repeat_ngram_size":     c.NoSourceNgram > 0,
 		"diversity_penalty":                c.DiversityPenalty != 0,
 		"exponential_decay_length_penalty": len(c.Decay) > 0 && string(c.Decay) != "null",

@@ -361,12 +361,14 @@ func TestSearch(t *testing.T) {
 			MinLength: 4},
 		`{"max_length": 40, "max_new_tokens": 9, "min_new_tokens": 2, "no_repeat_ngram_size": 3, "length_penalty": 0.5}`: {
 			Beam: 1, LengthPenalty: 0.5, B: 8, MinLength: 2, NoRepeatNgram: 3, Stop: "transformers"},
+		`{"max_length": 9, "bos_token_id": 0, "suppress_tokens": [0, 3]}`: {Beam: 1, LengthPenalty: 1, B: 7, NoUnk: true,
+			Stop: "transformers"},
 	} {
 		var c faceConfig
 		if err := json.Unmarshal([]byte(keys), &c); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, c.search(&Model{})); diff != "" {
+		if diff := cmp.Diff(want, c.search(&Model{}, 3)); diff != "" {
 			t.Errorf("%s: %s", keys, diff)
 		}
 	}
@@ -389,7 +391,7 @@ func TestLeftOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		var m Model
-		c.search(&m)
+		c.search(&m, 2)
 		for i, key := range want {
 			want[i] = "its setting " + key + " of generate() is left out"
 		}

@@ -73,6 +73,17 @@ func (m *Model) Longest() string {
 // Penalty is the exponent of the length penalty.
 func (m *Model) Penalty() string { return fmt.Sprintf("%g", m.Search.LengthPenalty) }
 
+// Banned are the arguments of translate_batch that keep words out, each behind a comma.
+func (m *Model) Banned() (arguments string) {
+	if n := m.Search.NoRepeatNgram; n > 0 {
+		arguments = fmt.Sprintf(", no_repeat_ngram_size=%d", n)
+	}
+	if m.Search.NoUnk {
+		arguments += `, suppress_sequences=[["<unk>"]]`
+	}
+	return arguments
+}
+
 // Pair names both languages.
 func (m *Model) Pair() string { return m.Text.Source + " to " + m.Text.Target }
 
@@ -125,9 +136,7 @@ translator = ctranslate2.Translator(".")
 for line in sys.stdin:
     pieces = {{.Prepared}}
     pieces = translator.translate_batch([pieces], beam_size={{.Search.Beam}}, length_penalty={{.Penalty}},
-        max_input_length=0, min_decoding_length={{.Search.MinLength}}, max_decoding_length={{.Longest}}
-{{- with .Search}}{{if .NoRepeatNgram}}, no_repeat_ngram_size={{.NoRepeatNgram}}{{end}}
-{{- if .NoUnk}}, suppress_sequences=[["<unk>"]]{{end}}{{end}})[0].hypotheses[0]
+        max_input_length=0, min_decoding_length={{.Search.MinLength}}, max_decoding_length={{.Longest}}{{.Banned}})[0].hypotheses[0]
     print({{.Restored}})
 ` + "```" + `
 {{if eq .Text.Tokenize "current"}}
@@ -147,7 +156,7 @@ padding or <s>: the output's bias keeps them out.
 import ctranslate2
 translator = ctranslate2.Translator(".")
 found = translator.translate_batch([["pieces", "of", "a", "line"]], beam_size={{.Search.Beam}},
-	length_penalty={{.Penalty}})
+	length_penalty={{.Penalty}}{{.Banned}})
 print(found[0].hypotheses[0])
 ` + "```" + `
 `))

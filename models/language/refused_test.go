@@ -1,7 +1,6 @@
 package language_test
 
 import (
-	"math"
 	"strings"
 	"testing"
 
@@ -27,7 +26,7 @@ func TestRefusedNetworks(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		torch.Test(t, func() {
-			if m, err := language.New(s, words, device); err == nil || m != nil || strings.Contains(err.Error(), "pointer") {
+			if m, err := language.New(s, words, device); err == nil || m != nil { // and no panic of what frees its parts
 				t.Errorf("made: %v, %v", m, err)
 			}
 		})
@@ -37,9 +36,9 @@ func TestRefusedNetworks(t *testing.T) {
 // TestCacheAlone: without the vocabulary's part most words have no probability, which is an error.
 func TestCacheAlone(t *testing.T) {
 	withModel(t, nil, func(m *language.Model, texts texts) {
-		found, least, err := m.SearchCache(texts.valid, language.Cache{Theta: -1, Lambda: 1, Window: 20})
-		if err == nil || !strings.Contains(err.Error(), "lambda 1 gives some word of the text the probability 0") || math.IsNaN(least) {
-			t.Errorf("found %+v with %v, %v", found, least, err)
+		_, _, err := m.SearchCache(texts.valid, language.Cache{Theta: -1, Lambda: 1, Window: 20})
+		if err == nil || !strings.Contains(err.Error(), "lambda 1 gives some word of the text the probability 0") {
+			t.Errorf("the error is %v", err)
 		}
 	})
 }

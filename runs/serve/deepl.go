@@ -59,15 +59,16 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f request.Fie
 	if err := t.options(f); err != nil {
 		return nil, err
 	}
-	how := given["split_sentences"]
-	lines := how != "nonewlines" && how != "0" // line breaks end sentences
-	switch how {
+	lines := true // line breaks end sentences
+	switch given["split_sentences"] {
 	case "", "default":
 		lines = given["tag_handling"] != "html"
-	case "1", "nonewlines":
+	case "1":
 		t.split = translation.SplitAlways
+	case "nonewlines":
+		t.split, lines = translation.SplitAlways, false
 	case "0":
-		t.split = translation.SplitNever
+		t.split, lines = translation.SplitNever, false
 	default:
 		return nil, request.Invalid("Value for 'split_sentences' not supported.")
 	}

@@ -32,17 +32,19 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestProgressOfFailures: trials that failed in one stage are not counted as what a later one has done.
-func TestProgressOfFailures(t *testing.T) {
-	_, log, err := swept(t, searchText(t, `methods = ["mle"]
-search = "halving"
+// threeRungs halves eight trials twice, whose values of [keys] come next.
+const threeRungs = `search = "halving"
 trials = 8
 rungs = 3
 keep = 2
 seeds = 1
 args = ["-set=train.steps=20"]
-[keys]
-train.learning_rate = [1.0, 0.9, 0.8, 0.7, 0.1, 0.05, 0.01, 0.005]`), "-out", filepath.Join(t.TempDir(), "sweep"))
+[keys]`
+
+// TestProgressOfFailures: trials that failed in one stage are not counted as what a later one has done.
+func TestProgressOfFailures(t *testing.T) {
+	_, log, err := swept(t, searchText(t, `methods = ["mle"]`, threeRungs,
+		"train.learning_rate = [1.0, 0.9, 0.8, 0.7, 0.1, 0.05, 0.01, 0.005]"), "-out", filepath.Join(t.TempDir(), "sweep"))
 	if err != nil || strings.Count(log, "not finite") != 4 {
 		t.Fatalf("%v\n%s", err, log)
 	}

@@ -69,15 +69,6 @@ func TestUntested(t *testing.T) {
 
 // TestRetryHalving: a stage decides anew where trials failed in it, and only there.
 func TestRetryHalving(t *testing.T) {
-	const lines = `methods = ["mle", "cosreg"]
-search = "halving"
-trials = 8
-rungs = 3
-keep = 2
-seeds = 1
-args = ["-set=train.steps=20"]
-[keys]
-train.learning_rate = [0.001, 0.002, 0.004, 0.008, 0.01, 0.02, 0.04, 0.1]`
 	decided := func(out, name string) string {
 		text, err := os.ReadFile(filepath.Join(out, name))
 		if err != nil {
@@ -88,7 +79,8 @@ train.learning_rate = [0.001, 0.002, 0.004, 0.008, 0.01, 0.02, 0.04, 0.1]`
 	var stages []string
 	for _, fails := range []string{"method=cosreg .*steps=5 ", "method=cosreg .*rate=0.001 .*steps=10 ",
 		"method=cosreg .*(rate=0.002 .*steps=5 |rate=0.001 .*steps=20 )"} {
-		out, _, table, _ := retried(t, fails, lines)
+		out, _, table, _ := retried(t, fails, `methods = ["mle", "cosreg"]`, threeRungs,
+			"train.learning_rate = [0.001, 0.002, 0.004, 0.008, 0.01, 0.02, 0.04, 0.1]")
 		if want := "| cosreg | 8 of 8 | 0 | 2.0410 | train.learning_rate=0.001 | 1 | 2.0410"; !strings.Contains(table, want) {
 			t.Errorf("%s: the table lacks %q:\n%s", fails, want, table)
 		}

@@ -47,10 +47,13 @@ func (x *marked) raw(first, last, from, to int) string {
 
 // spanOf is where a kept element's text stands, without the space around it.
 func (x *marked) spanOf(e keptElement) (from, to int) {
-	from, to = x.tags[e.first].at, x.tags[e.last].at
-	text := strings.TrimLeftFunc(x.text[from:to], unicode.IsSpace)
-	from = to - len(text)
-	return from, from + len(strings.TrimSpace(text))
+	return trimmed(x.text, x.tags[e.first].at, x.tags[e.last].at)
+}
+
+// trimmed is what a span of a text leaves without the space around it.
+func trimmed(text string, from, to int) (int, int) {
+	from = to - len(strings.TrimLeftFunc(text[from:to], unicode.IsSpace))
+	return from, from + len(strings.TrimSpace(text[from:to]))
 }
 
 // textOf is what a kept element holds, without the space around it.
@@ -66,9 +69,8 @@ var lineBreaks = strings.NewReplacer("\n", " ", "\r", " ")
 // where they end sentences.
 func (x *marked) line() string {
 	if !x.lines {
-		text := strings.TrimSpace(x.text)
-		at := strings.Index(x.text, text)
-		return x.text[:at] + lineBreaks.Replace(text) + x.text[at+len(text):]
+		from, to := trimmed(x.text, 0, len(x.text))
+		return x.text[:from] + lineBreaks.Replace(x.text[from:to]) + x.text[to:]
 	}
 	var b strings.Builder
 	at := 0

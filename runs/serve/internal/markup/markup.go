@@ -80,7 +80,7 @@ func Parse(document string, o Options) (d Document) {
 			break
 		}
 		name, attributes := "", false
-		if kind == html.StartTagToken || kind == html.EndTagToken || kind == html.SelfClosingTagToken {
+		if isTag(kind) {
 			var b []byte
 			b, attributes = z.TagName()
 			name = string(b)
