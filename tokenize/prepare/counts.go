@@ -104,7 +104,7 @@ func readCounts(folder string, now *Counts) (*Counts, error) {
 		return &Counts{}, nil
 	}
 	if c.Corpus != now.Corpus || !maps.Equal(c.Settings, now.Settings) {
-		return nil, fmt.Errorf("%s holds %s%s: name another folder with -to", folder, c.Corpus, c.choices())
+		return nil, fmt.Errorf("%s holds %s: name another folder with -to", folder, files.Shown(c.Corpus+c.choices()))
 	}
 	if c.Format != format {
 		return &Counts{Format: format}, nil // ours, but made otherwise

@@ -106,6 +106,10 @@ func TestRefusals(t *testing.T) {
 		"holds multi30k with -languages=en,de: name another folder with -to")
 	try(Options{Corpus: "ptb", From: from, To: to},
 		"within holds multi30k with -languages=en,de: name another folder with -to")
+	// What the counts say is shown, and does nothing to the terminal.
+	fixtures.Put(t, from, "strange/"+CountsFile, `{"format":1,"corpus":"\u001b[2J"}`)
+	try(Options{Corpus: "multi30k", From: from, To: filepath.Join(from, "strange")},
+		"strange holds \uFFFD[2J: name another folder with -to")
 	try(Options{Corpus: "ptb", From: from, To: t.TempDir()},
 		"lacks files of ptb: simple-examples.tgz (Mikolov's page of RNNLM, fit.vutbr.cz/~imikolov/rnnlm)")
 	try(Options{Corpus: "multi30k", From: t.TempDir(), To: t.TempDir()},
