@@ -39,7 +39,8 @@ func (r *Recomputation) Run(s *Stream, f func(x ...Tensor) Tensor, x ...Tensor) 
 	if s != nil {
 		p.offset = s.Offset
 	}
-	NoGrad(func() { p.leaf = Scoped(func() Tensor { return f(x...) }) })
+	// A piece may give an operand back, as dropout of nothing does, whose own gradient is not the result's.
+	NoGrad(func() { p.leaf = Scoped(func() Tensor { return f(x...).Detach() }) })
 	p.leaf.SetRequiresGrad(true)
 	r.passed = append(r.passed, p)
 	return p.leaf

@@ -57,3 +57,20 @@ func TestRunFreesWhatIsNotNeeded(t *testing.T) {
 		near(t, "gradient", x.Grad(), below.Less(x.Detach()).To(torch.Float32, device))
 	})
 }
+
+// TestRunGivesAnOperandBack: a piece whose result is its operand, or shares its memory, hands its gradient on.
+func TestRunGivesAnOperandBack(t *testing.T) {
+	torch.Test(t, func() {
+		for name, f := range map[string]func(x ...torch.Tensor) torch.Tensor{
+			"dropout of nothing": func(x ...torch.Tensor) torch.Tensor { return torch.Dropout(x[0], 0, nil) },
+			"another shape":      func(x ...torch.Tensor) torch.Tensor { return x[0].Reshape(4) },
+		} {
+			x := torch.Full(1, torch.Float32, device, 2, 2)
+			x.SetRequiresGrad(true)
+			r := &torch.Recomputation{}
+			loss := r.Run(nil, f, r.Leaf(x)).MulScalar(3).Sum()
+			torch.States{Recomputation: r}.Backward(loss)
+			near(t, name, x.Grad(), torch.Full(3, torch.Float32, device, 2, 2))
+		}
+	})
+}
