@@ -3,6 +3,8 @@ package torch
 // #include "api.h"
 import "C"
 
+import "slices"
+
 // Legend: N positions, C positions of a chunk, K rows of scores of a position where it has several, R = C K rows of a
 // chunk, V vocabulary, D width.
 
@@ -168,8 +170,10 @@ func (p *scorePass) count(x LossOperands) (places Tensor) {
 		}
 		p.rows = append(p.rows, counted(y))
 	}
-	for _, y := range x.Whole {
-		p.whole = append(p.whole, operand{of: y, used: y})
+	for i, y := range x.Whole {
+		if !slices.Contains(x.Whole[:i], y) { // its gradient is that of all uses
+			p.whole = append(p.whole, operand{of: y, used: y})
+		}
 	}
 	return places
 }

@@ -292,6 +292,26 @@ func TestTermOfParameters(t *testing.T) {
 	})
 }
 
+// TestTermsShareAParameter: a parameter of two terms gets each one's gradient once.
+func TestTermsShareAParameter(t *testing.T) {
+	torch.Test(t, func() {
+		c := newLossCase(rand.New(rand.NewPCG(5, 3)), 20, 3, 7, false)
+		vector := torch.Zeros(torch.Float64, device, 7)
+		vector.SetRequiresGrad(true)
+		term := torch.ScoreTerm{Loss: func(_, targets torch.Tensor) torch.Tensor {
+			return vector.IndexSelect(0, targets)
+		}, Parameters: []torch.Tensor{vector}}
+		gradient := func(terms ...torch.ScoreTerm) torch.Tensor {
+			torch.ZeroGrad([]torch.Tensor{vector})
+			c.options.Chunk, c.options.Terms = 6, terms
+			loss, _ := torch.SoftmaxLoss(c.hidden, c.weight, c.bias, c.targets, c.options)
+			loss.Backward()
+			return vector.Grad()
+		}
+		near(t, "two terms", gradient(term, term), gradient(term).MulScalar(2))
+	})
+}
+
 func TestScoreLossRefuses(t *testing.T) {
 	torch.Test(t, func() {
 		c := newGatedCase()
