@@ -23,6 +23,7 @@ func MixtureLoss(latent, prior, weight, bias, targets, shift Tensor, o SoftmaxLo
 	if !o.fused() {
 		return plainLoss(op, x, o)
 	}
+	needScope(op)
 	var l, n, p C.ap_tensor
 	check(op, C.ap_mixture_loss(latent.c(op), prior.c(op), weight.c(op), bias.orNull(op), targets.c(op),
 		shift.orNull(op), o.c(), &l, &n, &p),
@@ -48,6 +49,7 @@ func MixtureLogProbs(latent, prior, weight, bias Tensor, transform ScoreTransfor
 }
 
 func plainMixtureLogProbs(latent, prior, weight, bias Tensor, transform ScoreTransform) Tensor {
+	needScope("MixtureLogProbs")
 	scope := OpenScope()
 	defer scope.Close()
 	n, k := latent.Size(0), latent.Size(1)

@@ -96,6 +96,39 @@ func TestNoScopeIsOpen(t *testing.T) {
 	})
 }
 
+// TestLossesNeedAScope: where a loss opens a scope of its own, and where it has three results, too.
+func TestLossesNeedAScope(t *testing.T) {
+	torch.Do(func() {
+		s := torch.OpenScope()
+		h_ND, a_NK := torch.Zeros(torch.Float32, device, 2, 3), torch.Zeros(torch.Float32, device, 2, 1)
+		u_NKD, shift_N := torch.Zeros(torch.Float32, device, 2, 1, 3), torch.Zeros(torch.Float32, device, 2)
+		targets := torch.FromInt64s([]int64{0, 1}, device, 2)
+		kept := []torch.Tensor{h_ND, a_NK, u_NKD, shift_N, targets}
+		torch.Keep(kept...)
+		s.Close()
+		before := torch.LiveHandles()
+		fused := torch.SoftmaxLossOptions{Ignore: -1, Scale: 1}
+		plain := fused
+		plain.Plain = true
+		none := torch.Tensor{}
+		for what, f := range map[string]func(){
+			"a plain softmax":   func() { torch.SoftmaxLoss(h_ND, h_ND, none, targets, plain) },
+			"a shifted softmax": func() { torch.ShiftedSoftmaxLoss(h_ND, h_ND, none, targets, shift_N, fused) },
+			"a shifted mixture": func() { torch.MixtureLoss(u_NKD, a_NK, h_ND, none, targets, a_NK, fused) },
+			"transformed":       func() { torch.MixtureLogProbs(u_NKD, a_NK, h_ND, none, asItIs) },
+		} {
+			err := torch.Try(func() error { f(); return nil })
+			if err == nil || !strings.Contains(err.Error(), "no scope is open") {
+				t.Errorf("%s: the error is %v", what, err)
+			}
+		}
+		if left := torch.LiveHandles() - before; left != 0 {
+			t.Errorf("%d tensors were lost", left)
+		}
+		torch.Free(kept...)
+	})
+}
+
 func TestShapeMismatchNamesOperatorAndShapes(t *testing.T) {
 	torch.Test(t, func() {
 		x, y := torch.Zeros(torch.Float32, device, 2, 3), torch.Zeros(torch.Float32, device, 4, 5)

@@ -58,6 +58,7 @@ func ScoreLoss(x LossOperands, o SoftmaxLossOptions, f func(ScoreChunk) (loss_C 
 
 func scoreLoss(op string, x LossOperands, o SoftmaxLossOptions, f func(ScoreChunk) (Tensor, []Tensor)) (loss Tensor,
 	values_N []Tensor) {
+	needScope(op)
 	scope := OpenScope()
 	defer scope.Close()
 	p := &scorePass{op: op, options: o, f: f}

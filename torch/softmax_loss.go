@@ -67,6 +67,7 @@ func softmaxLoss(op string, hidden, weight, bias, targets, shift Tensor, o Softm
 	if !o.fused() {
 		return plainLoss(op, x, o)
 	}
+	needScope(op)
 	var l, n, m C.ap_tensor
 	check(op, C.ap_softmax_loss(hidden.c(op), weight.c(op), bias.orNull(op), targets.c(op), shift.orNull(op), o.c(), &l,
 		&n, &m),
