@@ -144,6 +144,26 @@ func TestGELUTanhEqualsReference(t *testing.T) {
 	})
 }
 
+// TestGELUTanhOfHugeNumbers: GELU is 0 far below 0, and the number itself far above, whatever its square is.
+func TestGELUTanhOfHugeNumbers(t *testing.T) {
+	ofCPU(t)
+	torch.Test(t, func() {
+		for _, dtype := range []torch.DType{torch.Float32, torch.BFloat16} {
+			for _, size := range []float64{20, 1e6, 1e13, 1e20, 1e38} {
+				x := torch.FromFloat64s([]float64{-size, size}, device, 2).To(dtype, device)
+				x.SetRequiresGrad(true)
+				y := x.GELUTanh()
+				y.Sum().Backward()
+				below, above := y.Float64s()[0], y.Float64s()[1]/x.Float64s()[1]
+				slope := x.Grad().Float64s()
+				if math.Abs(below) > 1e-30 || above != 1 || math.Abs(slope[0]) > 1e-30 || slope[1] != 1 {
+					t.Errorf("%v, %v: values of %v and %v times it, slopes %v", dtype, size, below, above, slope)
+				}
+			}
+		}
+	})
+}
+
 func TestSVD(t *testing.T) {
 	torch.Test(t, func() {
 		for _, shape := range [][2]int64{{7, 4}, {4, 7}, {3, 3}, {1, 1}} {

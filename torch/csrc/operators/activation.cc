@@ -17,10 +17,17 @@ namespace {
 constexpr int64_t kElements = 1 << 13;         // of a thread, at least
 constexpr float kSlope = 1.5957691216057308f;  // 2 sqrt(2 / pi)
 constexpr float kCube = 0.044715f;
+constexpr float kFar = 16;                     // GELU is 0 or x here and beyond, to the last digit
 
-inline float gelu_of(float x) { return x * logistic(kSlope * (x + kCube * x * x * x)); }
+// The logistic function of the least number is not quite 0, and a huge one times it would not be.
+inline float gelu_of(float given) {
+  const float x = given < -kFar ? -kFar : given;
+  return x * logistic(kSlope * (x + kCube * x * x * x));
+}
 
-inline float gelu_slope(float x) {
+// The square of a huge number would make something else of a slope of 0 or 1.
+inline float gelu_slope(float given) {
+  const float x = given < -kFar ? -kFar : given > kFar ? kFar : given;
   const float s = logistic(kSlope * (x + kCube * x * x * x));
   return s + x * s * (1 - s) * kSlope * (1 + 3 * kCube * x * x);
 }
