@@ -94,6 +94,23 @@ func TestMixtureLossForbidsWords(t *testing.T) {
 	})
 }
 
+// TestMixtureLossForbidsWordsInTraining: what a bias forbids takes no gradient from the other words, by kernels and by
+// plain operators.
+func TestMixtureLossForbidsWordsInTraining(t *testing.T) {
+	torch.Test(t, func() {
+		c := newMixtureCase(rand.New(rand.NewPCG(5, 3)), 9, 3, 4, 6, true, true)
+		values := c.bias.Float64s()
+		values[5] = math.Inf(-1)
+		c.bias = torch.FromFloat64s(values, device, 6)
+		c.targets = torch.FromInt64s([]int64{0, 1, 2, 3, 4, 0, 1, 2, 3}, device, 9)
+		c.options.Epsilon = 0
+		want := c.run(torch.MixtureLoss, torch.Float64)
+		for name, got := range c.run(plainMixture, torch.Float64) {
+			near(t, name, got, want[name])
+		}
+	})
+}
+
 // TestMixtureLossShowsNaN: a model that broke must be seen in its loss.
 func TestMixtureLossShowsNaN(t *testing.T) {
 	torch.Test(t, func() {

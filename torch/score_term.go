@@ -3,6 +3,8 @@ package torch
 // #include "api.h"
 import "C"
 
+import "math"
+
 // ScoreTerm is a term of the loss that depends on scores: what every target pays beside its cross-entropy. It sees
 // clean scores, transformed where there is a transform, whatever a shift does to the target's. In a mixture every
 // component has scores of its own, and a target pays the mean over them.
@@ -140,7 +142,14 @@ func (x ScoreChunk) logProbs(scores Tensor) Tensor {
 	if !x.Prior.Defined() {
 		return logP
 	}
-	return logP.Add(x.Prior.LogSoftmax(1).Reshape(x.Prior.Size(0), x.Prior.Size(1), 1)).LogSumExp(1, false)
+	return Scoped(func() Tensor {
+		joint_CKV := logP.Add(x.Prior.LogSoftmax(1).Reshape(x.Prior.Size(0), x.Prior.Size(1), 1))
+		most_C1V := joint_CKV.Detach().MaxDim(1, true)
+		// Words that no component can give; LogSumExp's gradient is no number there.
+		none_C1V := most_C1V.EqualScalar(math.Inf(-1))
+		sum_C1V := joint_CKV.Sub(most_C1V.MaskedFill(none_C1V, 0)).Exp().SumDim(1, true)
+		return sum_C1V.MaskedFill(none_C1V, 1).Log().Add(most_C1V).Reshape(logP.Size(0), logP.Size(2))
+	})
 }
 
 // lowered are the scores with each target's less its shift.
