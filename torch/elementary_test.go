@@ -280,3 +280,17 @@ func TestSplit(t *testing.T) {
 		}
 	})
 }
+
+// TestStatesFrom: states of a network that does not say where rows come from lose rows as others do.
+func TestStatesFrom(t *testing.T) {
+	torch.Test(t, func() {
+		hidden := torch.Arange(6, device).Reshape(3, 2)
+		for _, s := range []torch.States{{Hidden: hidden}, {Hidden: hidden, Time: []int64{0, 1, 2}, Column: []int64{5, 6, 7}}} {
+			rest := s.From(2)
+			near(t, "hidden", rest.Hidden, hidden.Narrow(0, 2, 1))
+			if s.Time != nil && (rest.Time[0] != 2 || rest.Column[0] != 7) || s.Time == nil && len(rest.Time) != 0 {
+				t.Errorf("rows of times %v and columns %v are left", rest.Time, rest.Column)
+			}
+		}
+	})
+}

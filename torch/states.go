@@ -55,7 +55,11 @@ func (s States) From(n int64) States {
 			*x = x.Narrow(0, n, x.Size(0)-n)
 		}
 	}
-	s.Time, s.Column = s.Time[n:], s.Column[n:]
+	for _, places := range []*[]int64{&s.Time, &s.Column} {
+		if *places != nil {
+			*places = (*places)[n:]
+		}
+	}
 	return s
 }
 
