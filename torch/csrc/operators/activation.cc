@@ -19,7 +19,7 @@ constexpr float kSlope = 1.5957691216057308f;  // 2 sqrt(2 / pi)
 constexpr float kCube = 0.044715f;
 constexpr float kFar = 16;                     // GELU is 0 or x here and beyond, to the last digit
 
-// The logistic function of the least number is not quite 0, and a huge one times it would not be.
+// logistic() never gives quite 0, so that a huge negative number times it would not be 0.
 inline float gelu_of(float given) {
   const float x = given < -kFar ? -kFar : given;
   return x * logistic(kSlope * (x + kCube * x * x * x));
