@@ -28,10 +28,10 @@ func (s Settings) CheckHeads() error {
 type attention struct {
 	q, k, v, out linear
 	heads        int64
-	dropout      float64 // on the probabilities
+	dropout      *float64 // on the probabilities: the network's key, which may change between batches
 }
 
-func newAttention(in initialiser, name string, d int64, heads int, dropout float64) attention {
+func newAttention(in initialiser, name string, d int64, heads int, dropout *float64) attention {
 	gain := 1 / math.Sqrt2 // fairseq's Glorot gain for q, k and v
 	return attention{
 		k: in.projection(name+".k_proj", d, gain, false), v: in.projection(name+".v_proj", d, gain, false),
@@ -78,8 +78,8 @@ func (a attention) attend(x_BTD, k, v, mask torch.Tensor, causal bool, s *torch.
 }
 
 func (a attention) read(q, k, v, mask torch.Tensor, causal bool, s *torch.Stream) torch.Tensor {
-	if a.dropout > 0 && s != nil {
-		return a.out.apply(merge(torch.Dropout(probabilities(q, k, mask, causal), a.dropout, s).MatMul(v)))
+	if *a.dropout > 0 && s != nil {
+		return a.out.apply(merge(torch.Dropout(probabilities(q, k, mask, causal), *a.dropout, s).MatMul(v)))
 	}
 	return a.out.apply(merge(torch.Attention(q, k, v, mask, causal)))
 }

@@ -53,7 +53,7 @@ func NewGPT(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, devi
 		torch.Free(all)
 	}
 	for i := range c.Layers {
-		m.layers = append(m.layers, newLayer(in, fmt.Sprintf("layers.%d", i), c, false))
+		m.layers = append(m.layers, newLayer(in, fmt.Sprintf("layers.%d", i), &m.Config, false))
 	}
 	m.norm = in.norm("layer_norm", d)
 	whole = true

@@ -185,3 +185,35 @@ func TestGPTTrains(t *testing.T) {
 		})
 	}
 }
+
+// TestAttentionDropoutMayChange between batches, as all noise may: each attention draws a mask from the next one on.
+func TestAttentionDropoutMayChange(t *testing.T) {
+	torch.Test(t, func() {
+		gpt, p := newGPT(t, models.LayerSettings{Positions: "learned"}, torch.Float32)
+		defer p.Free()
+		defer gpt.Free()
+		f := load(t, "postnorm_tied", torch.Float32)
+		defer f.free()
+		for what, n := range map[string]struct {
+			config     *models.Config
+			attentions uint64
+			forward    func(s *torch.Stream)
+		}{
+			"gpt": {&gpt.Config, uint64(gpt.Layers), func(s *torch.Stream) { gpt.Forward(tinyText(), nil, s) }},
+			"transformer": {&f.model.Config, uint64(f.model.EncoderLayers + 2*f.model.DecoderLayers),
+				func(s *torch.Stream) { f.model.Forward(f.source, f.prev, s) }},
+		} {
+			for _, p := range []float64{0, 0.5, 0} {
+				n.config.AttentionDropout = p
+				want := uint64(0)
+				if p > 0 {
+					want = n.attentions
+				}
+				s := torch.NewStream(2, "dropout")
+				if n.forward(s); s.Offset != want {
+					t.Errorf("%s with attention dropout %g: %d masks are drawn, want %d", what, p, s.Offset, want)
+				}
+			}
+		}
+	})
+}

@@ -20,12 +20,12 @@ type layer struct {
 	fc1, fc2                       linear
 }
 
-func newLayer(in initialiser, name string, c Config, cross bool) (l layer) {
+func newLayer(in initialiser, name string, c *Config, cross bool) (l layer) {
 	d, f := int64(c.Width), int64(c.FFNWidth)
-	l.selfAttn = newAttention(in, name+".self_attn", d, c.Heads, c.AttentionDropout)
+	l.selfAttn = newAttention(in, name+".self_attn", d, c.Heads, &c.AttentionDropout)
 	l.selfNorm = in.norm(name+".self_attn_layer_norm", d)
 	if cross {
-		l.crossAttn = newAttention(in, name+".encoder_attn", d, c.Heads, c.AttentionDropout)
+		l.crossAttn = newAttention(in, name+".encoder_attn", d, c.Heads, &c.AttentionDropout)
 		l.crossNorm = in.norm(name+".encoder_attn_layer_norm", d)
 	}
 	l.fc1 = in.feedForward(name+".fc1", f, d, false)

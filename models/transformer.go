@@ -49,13 +49,13 @@ func NewTransformer(c Config, source, target Embedder, p *torch.Params, s *torch
 	defer freeUnless(&whole, m.Free)
 	m.sourcePlaces = newPositions(in, "encoder.embed_positions", c)
 	for i := range c.EncoderLayers {
-		m.encoder = append(m.encoder, newLayer(in, fmt.Sprintf("encoder.layers.%d", i), c, false))
+		m.encoder = append(m.encoder, newLayer(in, fmt.Sprintf("encoder.layers.%d", i), &m.Config, false))
 	}
 	if m.targetPlaces = m.sourcePlaces; m.sourcePlaces.learned { // one table of sinusoids serves both
 		m.targetPlaces = newPositions(in, "decoder.embed_positions", c)
 	}
 	for i := range c.DecoderLayers {
-		m.decoder = append(m.decoder, newLayer(in, fmt.Sprintf("decoder.layers.%d", i), c, true))
+		m.decoder = append(m.decoder, newLayer(in, fmt.Sprintf("decoder.layers.%d", i), &m.Config, true))
 	}
 	if c.PreNorm {
 		m.encoderNorm = in.norm("encoder.layer_norm", int64(c.Width))
