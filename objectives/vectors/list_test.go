@@ -3,6 +3,7 @@ package vectors
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,5 +68,33 @@ func TestWrite(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestSpacesAndTabs: where the width is known a word holds spaces, whichever of spaces and tabs stand behind it and
+// between its numbers, whatever the word itself holds.
+func TestSpacesAndTabs(t *testing.T) {
+	want := &List{Words: []string{"the", "New York", "New York City"}, Width: 3,
+		Rows: []float32{1, 2, 3, 4, 5, 6, 7, 8, 9}}
+	for _, behind := range []string{" ", "\t"} {
+		for _, between := range []string{" ", "\t"} {
+			text := "3 3\n"
+			for i, word := range want.Words {
+				n := 3 * i
+				text += fmt.Sprint(word, behind, n+1, between, n+2, between, n+3, "\n")
+			}
+			path := filepath.Join(t.TempDir(), "x.vec")
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			got, err := ReadAll(path)
+			if err != nil {
+				t.Errorf("%q: %v", text, err)
+				continue
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%q (-want +got):\n%s", text, diff)
+			}
+		}
 	}
 }

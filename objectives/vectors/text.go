@@ -131,7 +131,8 @@ func trim(line []byte) []byte {
 
 // split splits a line before its last width fields. The line has no blanks at its end.
 func split(line []byte, width int) (word, numbers []byte, ok bool) {
-	if bytes.Count(line, []byte(" ")) == width { // so it is in the files that programs write
+	// So it is in the files that programs write. A tab may be what divides a word with spaces from its numbers.
+	if bytes.Count(line, []byte(" ")) == width && bytes.IndexByte(line, '\t') < 0 {
 		at := bytes.IndexByte(line, ' ')
 		return line[:at], line[at+1:], at > 0
 	}
