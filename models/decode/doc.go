@@ -5,7 +5,7 @@
 //
 //	searcher, err := decode.New(model, scorer, options)
 //	defer searcher.Free()
-//	hypotheses, err := searcher.Search(sources, nil)
+//	hypotheses, err := searcher.Search(ctx, sources)
 //
 // [Search] does the three in one call. A source is a list of ids without end of
 // sentence, and so is a translation. [Score] gives the log-probability of pairs.
