@@ -32,11 +32,11 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 	case errors.Is(err, command.ErrHelp):
 		return 0
 	case err != nil:
-		fmt.Fprintf(errw, "score: %v\n", err)
+		fmt.Fprintln(errw, "score:", command.OneLine(err.Error()))
 		return 2
 	}
 	if err := request.score(in, out, errw); err != nil {
-		fmt.Fprintln(errw, "score:", command.Explain(err))
+		fmt.Fprintln(errw, "score:", command.OneLine(command.Explain(err).Error()))
 		return 1
 	}
 	return 0

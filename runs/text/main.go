@@ -71,7 +71,7 @@ func execute(args []string, in io.Reader, out, errw io.Writer) int {
 	if err == nil || errors.Is(err, command.ErrHelp) {
 		return 0
 	}
-	fmt.Fprintf(errw, "text %s: %v\n", args[0], command.Explain(err))
+	fmt.Fprintf(errw, "text %s: %s\n", args[0], command.OneLine(command.Explain(err).Error()))
 	return command.ExitCode(err)
 }
 

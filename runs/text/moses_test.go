@@ -77,6 +77,8 @@ func TestMosesCommandErrors(t *testing.T) {
 		{"tokenize -protected " + bad, "", 1, "look-around"},
 		{"tokenize", "a\nb\xFF\n", 1, "standard input:2:"},
 		{"normalize", "b\xFF\n", 1, "standard input:1:"},
+		{"tokenize -protected no\x1b[2Jwhere", "", 1, "there is no file no\uFFFD[2Jwhere\n"},
+		{"tokenize -\x1b[2J", "", 2, "unknown flag -\uFFFD[2J:"},
 		{"truecase", "", 2, "-model is missing: give the"},
 		{"truecase-train", "", 2, "-model is missing: give the"},
 		{"truecase -model /nowhere/model", "", 1, "/nowhere/model"},
