@@ -83,6 +83,27 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
+// TestStrangersConfiguration: what a run folder says of its texts comes to the log, and no terminal obeys it.
+func TestStrangersConfiguration(t *testing.T) {
+	torch.Test(t, func() {
+		folder := filepath.Join(t.TempDir(), "run")
+		runFolderOf(t, folder, "mle")
+		path := filepath.Join(folder, experiment.ConfigFile)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = bytes.Replace(text, []byte("\ndir = \"\""), []byte("\ndir = \"\\u001b[2Jelsewhere\""), 1)
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, log, err := analyzed(t, "-run", folder)
+		if err != nil || !strings.Contains(log, "\uFFFD[2Jelsewhere") || strings.Contains(log, "\x1b") {
+			t.Errorf("the log is %q, %v", log, err)
+		}
+	})
+}
+
 func TestShortNames(t *testing.T) {
 	for want, paths := range map[string][]string{
 		"a b":               {"x/a", "x/b/"},

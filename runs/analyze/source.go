@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
@@ -195,7 +196,7 @@ func (s *subject) look(states int, output *objectives.Output, log io.Writer,
 	}
 	found, err := contexts()
 	if err != nil {
-		fmt.Fprintf(log, "%s: its hidden states are not looked at: %v\n", s.name, err)
+		fmt.Fprintf(log, "%s: its hidden states are not looked at: %v\n", s.name, files.Plain(err))
 		return
 	}
 	_, _, softmax := output.SoftmaxHead()
