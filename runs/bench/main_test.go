@@ -141,15 +141,30 @@ func memoryOfOurs(t *testing.T, d torch.Device) {
 	})
 }
 
-// What is no work of matrix products has no place on another device.
+// What is no work of matrix products, and what other commands do, has no place on another device.
 func TestTextStaysOnTheCPU(t *testing.T) {
 	d := checked.Device(t)
 	if o, err := parse([]string{"-what=lm", "-device", string(d)}, io.Discard); err != nil || o.device != d {
 		t.Errorf("%s is taken for %q, %v", d, o.device, err)
 	}
-	want := fmt.Sprintf("-device %s: the rows of text are work for the CPU", d)
-	if _, err := parse([]string{"-what=text", "-device", string(d)}, io.Discard); err == nil || err.Error() != want {
-		t.Errorf("text on %s gives %v, want %s", d, err, want)
+	for _, suite := range []string{"text", "scale"} {
+		want := fmt.Sprintf("-device %s: the rows of %s are work for the CPU", d, suite)
+		if _, err := parse([]string{"-what", suite, "-device", string(d)}, io.Discard); err == nil || err.Error() != want {
+			t.Errorf("%s on %s gives %v, want %s", suite, d, err, want)
+		}
+	}
+}
+
+// TestScaleStaysOnTheCPU: the commands that scale starts would take a GPU where there is one.
+func TestScaleStaysOnTheCPU(t *testing.T) {
+	b := fake(t, context.Background(), "")
+	script := "#!/bin/sh\necho \"$@\" >&2\nexit 1\n"
+	if err := os.WriteFile(b.path("trainer"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := scaled{program: "trainer", updates: 1}.train(b, &race{}, 2)
+	if err == nil || !strings.Contains(err.Error()+" ", " -device=cpu ") {
+		t.Errorf("a training command was started so: %v", err)
 	}
 }
 

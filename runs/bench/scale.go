@@ -64,7 +64,7 @@ func (s scaled) train(b *bench, r *race, processes int) (float64, error) {
 	defer os.RemoveAll(out)
 	folder := filepath.Join(out, "run")
 	c := exec.CommandContext(b.ctx, b.path(s.program), slices.Concat([]string{
-		"-out=" + folder, fmt.Sprint("-steps=", unmeasured+s.updates),
+		"-out=" + folder, "-device=cpu", fmt.Sprint("-steps=", unmeasured+s.updates),
 		"-set=train.log_every=1", "-set=train.validate_every=1000000", "-set=train.average_last=0",
 		"-set=decode.validation_beam=0", "-set=report.test=false", "-set=report.plots=false",
 		"-set=report.tensorboard=false",
