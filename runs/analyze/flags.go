@@ -87,12 +87,13 @@ func parse(args []string, help io.Writer) (*flags, error) {
 
 // name sorts what stands on the command line without a flag: after -run they are runs, else what each is found to be.
 func (f *flags) name(args []string) error {
+	runs := len(f.Runs) > 0 && len(f.Vectors) == 0
 	for _, arg := range args {
 		file, _ := splitName(arg)
 		_, missing := os.Stat(file)
 		_, noRun := os.Stat(filepath.Join(file, experiment.ConfigFile))
 		switch {
-		case len(f.Runs) > 0 && len(f.Vectors) == 0 || missing == nil && noRun == nil:
+		case runs || missing == nil && noRun == nil:
 			f.Runs = append(f.Runs, arg)
 		case missing != nil:
 			return fmt.Errorf("there is no file or folder %q: name run folders with -run, files of vectors with "+

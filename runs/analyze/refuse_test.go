@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,6 +103,31 @@ func TestStrangersConfiguration(t *testing.T) {
 			t.Errorf("the log is %q, %v", log, err)
 		}
 	})
+}
+
+// TestNamesWithoutFlags: what is named without a flag is what it is found to be, in any order; after -run it is a run.
+func TestNamesWithoutFlags(t *testing.T) {
+	place := t.TempDir()
+	run, vectors := filepath.Join(place, "run"), filepath.Join(place, "words.vec")
+	if err := os.Mkdir(run, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(run, experiment.ConfigFile), vectors} {
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct{ args, runs, vectors []string }{
+		{[]string{run, vectors, run}, []string{run, run}, []string{vectors}},
+		{[]string{vectors, run}, []string{run}, []string{vectors}},
+		{[]string{"-run", run, vectors}, []string{run, vectors}, nil},
+		{[]string{"-run", run, "-vectors", vectors, vectors}, []string{run}, []string{vectors, vectors}},
+	} {
+		f, err := parse(test.args, os.Stderr)
+		if err != nil || !slices.Equal(f.Runs, test.runs) || !slices.Equal(f.Vectors, test.vectors) {
+			t.Errorf("%q names %+v, %v", test.args, f, err)
+		}
+	}
 }
 
 func TestShortNames(t *testing.T) {
