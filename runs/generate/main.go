@@ -29,11 +29,11 @@ type flags struct {
 	Run         string  `flag:"run" needed:"give the folder of a training run" help:"<FOLDER> of a training run"`
 	Prompt      string  `flag:"prompt" help:"<TEXT> to continue, words separated by spaces, or any text where the model reads pieces; empty starts a line"`
 	Words       int     `flag:"words" default:"100" range:"[1,inf)" help:"<N> words, or pieces, to add; the end of a line counts as one"`
-	Temperature float64 `flag:"temperature" default:"1" range:"[0,inf)" help:"<X>: below 1 makes probable words more probable, above 1 less; 0 always takes the most probable word"`
+	Temperature float64 `flag:"temperature" not:"contrastive" default:"1" range:"[0,inf)" help:"<X>: below 1 makes probable words more probable, above 1 less; 0 always takes the most probable word"`
 	TopK        int     `flag:"top-k" range:"[0,inf)" help:"draw among the <N> most probable words; 0: all"`
-	TopP        float64 `flag:"top-p" default:"1" range:"(0,1]" help:"draw among the fewest words that have the probability <P> together"`
-	MinP        float64 `flag:"min-p" range:"[0,1]" help:"draw among words that have at least the share <P> of the best word's probability; 0: all"`
-	Typical     float64 `flag:"typical" default:"1" range:"(0,1]" help:"draw among the words whose information is nearest to the entropy and that have the probability <P> together"`
+	TopP        float64 `flag:"top-p" not:"contrastive" default:"1" range:"(0,1]" help:"draw among the fewest words that have the probability <P> together"`
+	MinP        float64 `flag:"min-p" not:"contrastive" range:"[0,1]" help:"draw among words that have at least the share <P> of the best word's probability; 0: all"`
+	Typical     float64 `flag:"typical" not:"contrastive" default:"1" range:"(0,1]" help:"draw among the words whose information is nearest to the entropy and that have the probability <P> together"`
 	Repetition  float64 `flag:"repetition" default:"1" range:"(0,inf)" help:"multiply log-probabilities of words that the text has already by <X>: above 1 they become less probable"`
 	Contrastive float64 `flag:"contrastive" range:"[0,1]" help:"contrastive search: take the word with the best of (1 - <X>) times its probability less X times how alike its hidden state is to those before, among the 5, or -top-k, most probable; 0: draw. The authors recommend 0.6"`
 	Seed        uint64  `flag:"seed" default:"1" help:"seed <N> of the draws"`
