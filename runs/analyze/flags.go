@@ -30,7 +30,7 @@ type flags struct {
 	Vec        string   `flag:"vec" help:"write the matrix to a new <FILE> as .vec text: a word a line, with its numbers"`
 	Save       bool     `flag:"save" help:"keep what is measured of runs in their folders, with the losses of parts of their test texts, for runs/compare"`
 	Rows       int      `flag:"rows" range:"[0,inf)" help:"measure I1 and I2 on samples of <N> rows, as published for WikiText-103 with 40000; 0 is all rows"`
-	Samples    int      `flag:"samples" default:"10" range:"[1,inf)" help:"take the mean of <N> such samples"`
+	Samples    int      `flag:"samples" with:"rows" default:"10" range:"[1,inf)" help:"take the mean of <N> such samples"`
 	Seed       uint64   `flag:"seed" default:"1" help:"seed <N> of samples and of random directions"`
 	command.CPU
 }

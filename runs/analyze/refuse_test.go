@@ -46,6 +46,7 @@ func TestRefusals(t *testing.T) {
 			{[]string{"somewhere"}, true, []string{"somewhere", "-run"}},
 			{[]string{"-run", folder, "-rows=1"}, true, []string{"-rows"}},
 			{[]string{"-run", folder, "-samples=0"}, true, []string{"-samples"}},
+			{[]string{"-run", folder, "-samples=3"}, true, []string{"-samples goes with -rows"}},
 			{[]string{"-run", folder, "-threads=-2"}, true, []string{"-threads"}},
 			{[]string{"-runs", folder}, true, []string{"runs"}},
 			{[]string{"-vectors", "vectors.csv"}, true, []string{"vectors.csv", ".safetensors", ".vec"}},
