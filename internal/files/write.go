@@ -30,11 +30,30 @@ type Writer struct {
 	path string
 	done bool
 
-	device bool // temp is what has the path
+	device bool // temp is what has the path; it stays open where done is set from the start
+}
+
+// stream is the standard stream that a path such as /dev/stdout leads to, nil for any other path.
+func stream(path string) *os.File {
+	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if own, missing := filepath.EvalSymlinks("/proc/self/fd"); err != nil || missing != nil {
+		return nil
+	} else if folder == own {
+		return map[string]*os.File{"1": os.Stdout, "2": os.Stderr}[filepath.Base(path)]
+	}
+	target, err := os.Readlink(path)
+	if err != nil {
+		return nil
+	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(folder, target)
+	}
+	return stream(target)
 }
 
 // Create begins to write a file. Discard must follow, also after Commit. A device or a pipe, such as /dev/stdout, takes
-// what is written at once: a file of its name would take its place.
+// what is written at once: a file of its name would take its place. /dev/stdout does so also where it is directed into
+// a file.
 func Create(path string) (*Writer, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		device, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -42,6 +61,10 @@ func Create(path string) (*Writer, error) {
 			return nil, err
 		}
 		return &Writer{temp: device, path: path, device: true}, nil
+	} else if err == nil {
+		if open := stream(path); open != nil {
+			return &Writer{temp: open, path: path, device: true, done: true}, nil
+		}
 	}
 	temp, err := CreateTemp(filepath.Dir(path), TempPattern(path))
 	if err != nil {
@@ -86,6 +109,9 @@ func named(err error, path string) error {
 // Commit syncs what was written and renames it to the file, whose mode it keeps.
 func (w *Writer) Commit() error {
 	if w.device {
+		if w.done {
+			return nil
+		}
 		w.done = true
 		return w.temp.Close()
 	}

@@ -3,6 +3,7 @@ package files
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -119,5 +120,41 @@ func TestWriteToPipe(t *testing.T) {
 	}
 	if text := <-got; text != "one" {
 		t.Errorf("the pipe's reader got %q", text)
+	}
+}
+
+// TestWriteToStdout: /dev/stdout is a link that leads to a file where the shell has directed it into one. That file gets
+// the text, between what is printed before and after, and the link stays.
+func TestWriteToStdout(t *testing.T) {
+	if link := os.Getenv("APERTURE_TEST_STDOUT"); link != "" {
+		os.Stdout.WriteString("before ")
+		if err := Write(link, []byte("text ")); err != nil {
+			os.Stdout.WriteString(err.Error())
+		}
+		os.Stdout.WriteString("after")
+		os.Exit(0)
+	}
+	folder := t.TempDir()
+	link, path := filepath.Join(folder, "stdout"), filepath.Join(folder, "f")
+	if err := os.Symlink("/proc/self/fd/1", link); err != nil { // as /dev/stdout is
+		t.Fatal(err)
+	}
+	for _, link := range []string{link, "/proc/self/fd/1"} {
+		file, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		program := exec.Command(os.Args[0], "-test.run=^TestWriteToStdout$")
+		program.Env, program.Stdout = append(os.Environ(), "APERTURE_TEST_STDOUT="+link), file
+		if err := program.Run(); err != nil {
+			t.Fatal(err)
+		}
+		file.Close()
+		if text, err := os.ReadFile(path); err != nil || string(text) != "before text after" {
+			t.Errorf("%s: the file holds %q, %v", link, text, err)
+		}
+	}
+	if to, err := os.Readlink(link); err != nil {
+		t.Errorf("the link leads to %q, %v", to, err)
 	}
 }
