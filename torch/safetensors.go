@@ -210,11 +210,11 @@ func (c *safetensorsContent) fill(name string, x Tensor) error {
 		x = x.Reshape(1)
 	}
 	rows, t := x.Size(0), typeNamed(e.DType)
-	if rows == 0 {
+	if x.Count() == 0 {
 		return nil
 	}
 	row := x.Count() / rows
-	step := max(1, safetensorsChunk/max(1, row*t.size))
+	step := max(1, safetensorsChunk/(row*t.size))
 	for at := int64(0); at < rows; at += step {
 		n := min(step, rows-at)
 		c.chunk = slices.Grow(c.chunk[:0], int(n*row*t.size))[:n*row*t.size]

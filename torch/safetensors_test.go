@@ -119,6 +119,12 @@ func TestSafetensorsOfViewsAndNothing(t *testing.T) {
 		if got := back["cut"].Int64s(); !slices.Equal(got, []int64{1, 2, 5, 6, 9, 10}) {
 			t.Errorf("a narrowed tensor came back as %v", got)
 		}
+		for _, shape := range [][]int64{{0}, {0, 5}, {5, 0}, {1 << 40, 0}, {5, 0, 7}} {
+			empty := map[string]torch.Tensor{"x": torch.Zeros(torch.Float32, device, shape...)}
+			if back, _ = read(empty, nil); !slices.Equal(back["x"].Shape(), shape) {
+				t.Errorf("nothing of shape %v came back as %v", shape, back["x"].Shape())
+			}
+		}
 		notes := map[string]string{"a": "<1> \u2028", "b": "2\n"}
 		none, again := read(nil, notes)
 		if len(none) != 0 || !maps.Equal(again, notes) {
@@ -276,7 +282,9 @@ var brokenFiles = map[string][]byte{
 	"negative sizes":          file(`{"x":{"dtype":"F32","shape":[-1,-1],"data_offsets":[0,4]}}`, "abcd"),
 	"a huge shape": file(`{"x":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,64]}}`,
 		"abcd"),
-	"a huge shape of nothing": file(`{"x":{"dtype":"F32","shape":[0,4611686018427387904,4611686018427387904],"data_offsets":[0,0]}}`, ""),
+	"a huge shape of nothing":     file(`{"x":{"dtype":"F32","shape":[0,4611686018427387904,4611686018427387904],"data_offsets":[0,0]}}`, ""),
+	"a huge shape before nothing": file(`{"x":{"dtype":"F32","shape":[4611686018427387904,4611686018427387904,0],"data_offsets":[0,0]}}`, ""),
+	"a negative size and nothing": file(`{"x":{"dtype":"F32","shape":[-1,0],"data_offsets":[0,0]}}`, ""),
 	"a size beyond int64": file(`{"x":{"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,4]}}`,
 		"abcd"),
 	"offsets beyond the file":   file(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, "abcd"),

@@ -169,8 +169,9 @@ func (w *Weights) readFloats(name string, d Device) (x Tensor, err error) {
 		return x, fmt.Errorf("%s has no tensor %s of floating-point numbers", w.path, name)
 	}
 	count, bytes := int64(1), s.entry.Offsets[1]-s.entry.Offsets[0]
+	empty := slices.Contains(s.entry.Shape, 0) // whatever its other sizes are
 	for _, n := range s.entry.Shape {
-		if n < 0 || n > 0 && count > bytes/n {
+		if n < 0 || n > 0 && count > bytes/n && !empty {
 			count = -1
 			break
 		}

@@ -94,6 +94,26 @@ func TestHalfPrecision(t *testing.T) {
 	})
 }
 
+// TestWeightsOfNothing: an empty matrix is read whichever of its sides is 0.
+func TestWeightsOfNothing(t *testing.T) {
+	torch.Test(t, func() {
+		path := filepath.Join(t.TempDir(), "a.safetensors")
+		for _, shape := range []string{"[0,5]", "[5,0]"} {
+			text := file(`{"x":{"dtype":"F32","shape":`+shape+`,"data_offsets":[0,0]}}`, "")
+			if err := os.WriteFile(path, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			w, err := torch.OpenWeights(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if x, err := w.ReadFloats("x", torch.CPU); err != nil || x.Count() != 0 {
+				t.Errorf("%s: %v", shape, err)
+			}
+		}
+	})
+}
+
 // TestRefusedShards: what is wrong with a checkpoint is reported in a sentence that names the file.
 func TestRefusedShards(t *testing.T) {
 	torch.Test(t, func() {
