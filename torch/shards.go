@@ -3,6 +3,7 @@ package torch
 import (
 	"bufio"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -61,12 +62,12 @@ func weightsIn(folder string) (string, error) {
 	if _, err := os.Stat(index); err == nil {
 		return index, nil
 	}
-	found, err := filepath.Glob(filepath.Join(folder, "*.safetensors"))
+	found, err := fs.Glob(os.DirFS(folder), "*.safetensors") // the folder's name is no pattern
 	switch {
 	case err != nil:
 		return "", err
 	case len(found) == 1:
-		return found[0], nil
+		return filepath.Join(folder, found[0]), nil
 	case len(found) == 0:
 		return "", fmt.Errorf("%s holds no .safetensors file: name the folder of a checkpoint in that format, or the "+
 			"file itself", folder)

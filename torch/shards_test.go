@@ -94,6 +94,21 @@ func TestHalfPrecision(t *testing.T) {
 	})
 }
 
+// TestWeightsInBrackets: a folder's name is no pattern.
+func TestWeightsInBrackets(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "[old] a*")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "a.safetensors")
+	if err := os.WriteFile(path, file("{}", ""), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if w, err := torch.OpenWeights(folder); err != nil || w.Path() != path {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestWeightsOfNothing: an empty matrix is read whichever of its sides is 0.
 func TestWeightsOfNothing(t *testing.T) {
 	torch.Test(t, func() {

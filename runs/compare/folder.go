@@ -48,13 +48,13 @@ func find(paths []string) (folders []string, err error) {
 				return nil, cmp.Or(files.NoFolder(path), err)
 			}
 			found = nil
-			for _, pattern := range []string{"*", filepath.Join("*", "*")} {
-				configs, err := filepath.Glob(filepath.Join(path, pattern, keys.File))
+			for _, pattern := range []string{"*/", "*/*/"} { // the folder's name is no pattern
+				configs, err := fs.Glob(os.DirFS(path), pattern+keys.File)
 				if err != nil {
 					return nil, err
 				}
 				for _, c := range configs {
-					found = append(found, filepath.Dir(c))
+					found = append(found, filepath.Join(path, filepath.Dir(c)))
 				}
 			}
 			if len(found) == 0 {

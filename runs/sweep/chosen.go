@@ -174,9 +174,9 @@ func (w *sweep) forgetFailures() error {
 	// The failures go last: where this ends early, another -retry finds them.
 	for _, dir := range []string{trialsDir, chosenDir} {
 		for _, name := range []string{failedFile, untestedFile} {
-			found, err := filepath.Glob(filepath.Join(w.folder, dir, "*", name))
+			found, err := fs.Glob(os.DirFS(w.folder), dir+"/*/"+name) // the folder's name is no pattern
 			for _, path := range found {
-				err = errors.Join(err, os.Remove(path))
+				err = errors.Join(err, os.Remove(filepath.Join(w.folder, path)))
 			}
 			if err != nil {
 				return err

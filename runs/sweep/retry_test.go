@@ -10,7 +10,7 @@ import (
 // retried sweeps while what matches fails, and once more with -retry while nothing does.
 func retried(t *testing.T, fails string, lines ...string) (out, first, table, log string) {
 	t.Helper()
-	out = filepath.Join(t.TempDir(), "sweep")
+	out = filepath.Join(t.TempDir(), "[sweep] a*") // no pattern
 	file := searchText(t, lines...)
 	t.Setenv("SWEEP_FAILS", fails)
 	first, log, err := swept(t, file, "-out", out)

@@ -138,8 +138,9 @@ const unfinished = ".unfinished"
 
 // removeAbandoned deletes what writers that were killed have left.
 func removeAbandoned(folder string) {
-	names, _ := filepath.Glob(filepath.Join(folder, "*"+unfinished))
+	names, _ := fs.Glob(os.DirFS(folder), "*"+unfinished) // the folder's name is no pattern
 	for _, name := range names {
+		name = filepath.Join(folder, name)
 		file, err := os.Open(name)
 		if err != nil {
 			continue

@@ -305,6 +305,23 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
+// TestAbandonedInBrackets: what a killed writer left is removed from a folder whose name would be a pattern, too.
+func TestAbandonedInBrackets(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "[old] a*")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(folder, "1"+unfinished)
+	if err := os.WriteFile(left, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	os.Chtimes(left, time.Time{}, time.Now().Add(-time.Hour))
+	removeAbandoned(folder)
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
 // waiting closes a channel at the first thing that is written.
 type waiting struct {
 	begun chan struct{}

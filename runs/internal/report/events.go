@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -35,9 +36,9 @@ func NewEvents(folder string, step int64) (*Events, error) {
 	// also where the clock was set back; it looks for "tfevents".
 	const prefix = "events.out.tfevents."
 	now, before := time.Now().UnixNano(), int64(0)
-	earlier, _ := filepath.Glob(filepath.Join(folder, prefix+"*"))
-	for _, path := range earlier {
-		if _, err := fmt.Sscanf(filepath.Base(path), prefix+"%d.", &before); err == nil {
+	earlier, _ := fs.Glob(os.DirFS(folder), prefix+"*") // the folder's name is no pattern
+	for _, name := range earlier {
+		if _, err := fmt.Sscanf(name, prefix+"%d.", &before); err == nil {
 			now = max(now, before+1)
 		}
 	}
