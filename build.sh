@@ -549,6 +549,7 @@ sanitize() {
     options=detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:use_sigaltstack=0:protect_shadow_gap=0
     options+=:detect_container_overflow=0:alloc_dealloc_mismatch=0:abort_on_error=0:exitcode=66
     (( $# )) || { sanitize_threads "$usual"; set -- ./torch ./objectives ./models ./models/decode; }
+    exec 9>&-
     say "go test $* under AddressSanitizer and UndefinedBehaviorSanitizer"
     go test -count=1 -timeout 60m -exec "env LD_LIBRARY_PATH=$lib LD_PRELOAD=$($cxx -print-file-name=libasan.so) \
         ASAN_OPTIONS=$options UBSAN_OPTIONS=print_stacktrace=1" "$@"
@@ -643,12 +644,17 @@ products() {
     find -L "$lib" bin -maxdepth 1 \( -type f -o -type l \) ! -name '.*' -printf '%p %s %T@\n' 2>/dev/null | LC_ALL=C sort | digest
 }
 
-build() {
-    check_tools
-    find_linker
+# Waits until nothing else builds in this folder, until 9 is closed.
+lock() {
     mkdir -p "$lib"
     exec 9>"$lib/.lock"
     flock -n 9 || { say "waiting for another build in this folder"; flock 9; }
+}
+
+build() {
+    check_tools
+    find_linker
+    lock
     local before
     before=$(inputs)
     local tested=0
@@ -804,7 +810,7 @@ main() {
         libs|checked) build "$1" ;;
         test)  build test; exec 9>&-; run_tests ;;
         fuzz)  build libs; exec 9>&-; run_fuzzers "${2:-10s}" ;;
-        sanitize) shift; check_tools; mkdir -p "$lib"; build_libs; sanitize "$@" ;;
+        sanitize) shift; check_tools; lock; build_libs; sanitize "$@" ;;
         dist)  released=1 APERTURE_CUDA=0; link_for_release; build libs; shift; make_dist "$@" ;;
         check) build; exec 9>&-; exec bin/check ;;
         clean) rm -rf bin dist third_party/lib third_party/sanitized; say "removed bin and what was built in third_party; downloads stay in $cache" ;;
