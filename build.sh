@@ -551,7 +551,7 @@ sanitize() {
     (( $# )) || { sanitize_threads "$usual"; set -- ./torch ./objectives ./models ./models/decode; }
     exec 9>&-
     say "go test $* under AddressSanitizer and UndefinedBehaviorSanitizer"
-    go test -count=1 -timeout 60m -exec "env LD_LIBRARY_PATH=$lib LD_PRELOAD=$($cxx -print-file-name=libasan.so) \
+    go test -count=1 -timeout 60m -exec "env 'LD_LIBRARY_PATH=$lib' LD_PRELOAD=$($cxx -print-file-name=libasan.so) \
         ASAN_OPTIONS=$options UBSAN_OPTIONS=print_stacktrace=1" "$@"
 }
 
@@ -564,7 +564,7 @@ sanitize_threads() {  # LIBRARIES
         processes/gradient_buckets.cc processes/process_group.cc
     $cxx -fsanitize=thread -o "$lib/obj/threads/threads" "${objects[@]}" -L"$1" -Wl,-rpath,"$1" -ltorch_cpu -lc10
     say "the program of threads under ThreadSanitizer"
-    TSAN_OPTIONS=exitcode=66:suppressions=$root/torch/testdata/threads.supp "$lib/obj/threads/threads"
+    TSAN_OPTIONS="exitcode=66:suppressions='$root/torch/testdata/threads.supp'" "$lib/obj/threads/threads"
 }
 
 # ---- the Go side ---------------------------------------------------------------------------------------
@@ -781,7 +781,7 @@ make_dist() {  # PROGRAM...
     # Before 2.34 threads, dlopen and the resolver were libraries of their own, and res_search had another name.
     # This system's libstdc++ may ask for more than a program does that links it.
     local flags=(-trimpath -overlay "$work/overlay.json"
-        -ldflags "-s -w -extldflags '${glibc[*]} -Wl,--allow-shlib-undefined,--no-as-needed,-lpthread,-ldl,-lresolv'")
+        -ldflags "-s -w -extldflags '\"${glibc[*]}\" -Wl,--allow-shlib-undefined,--no-as-needed,-lpthread,-ldl,-lresolv'")
     CGO_CFLAGS="${CGO_CFLAGS:--O2 -g} -Dres_search=__res_search" build_into "$folder/bin" flags "${programs[@]}"
     for file in "$lib"/*.so*; do
         [[ $file != */libtorch.so && $file != *.tmp ]] || continue

@@ -35,4 +35,4 @@ for name in libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1 libresolv.
     ln -sf "$name" "$into/${name%.so.*}.so"
 done
 rm -f "$into"/names* "$into/libc.so"
-echo "GROUP ( $into/libc.so.6 $($cxx -print-file-name=libc_nonshared.a) AS_NEEDED ( $($cxx -print-file-name=ld-linux-x86-64.so.2) ) )" >"$into/libc.so"
+echo "GROUP ( \"$into/libc.so.6\" $($cxx -print-file-name=libc_nonshared.a) AS_NEEDED ( $($cxx -print-file-name=ld-linux-x86-64.so.2) ) )" >"$into/libc.so"
