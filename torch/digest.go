@@ -11,7 +11,7 @@ import (
 // sources are those of the C++ side at the time when this package was compiled. Go does not know what a library was
 // made from, and compiles anew where one of these changes.
 //
-//go:embed csrc
+//go:embed all:csrc
 var sources embed.FS
 
 // outdated says that the library that this process has loaded was built from other sources than these.

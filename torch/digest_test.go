@@ -1,9 +1,12 @@
 package torch
 
 import (
+	"encoding/json"
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -48,5 +51,25 @@ func TestSources(t *testing.T) {
 	}
 	if refused != nil {
 		t.Error(refused)
+	}
+}
+
+// TestHiddenSources: a hidden file in csrc, which build.sh takes, is one of the sources of this package.
+func TestHiddenSources(t *testing.T) {
+	hidden, err := filepath.Abs("csrc/operators/.kept.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	text, err := json.Marshal(map[string]map[string]string{"Replace": {hidden: filepath.Join(filepath.Dir(hidden), "../api.h")}})
+	if err == nil {
+		err = os.WriteFile(overlay, text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := exec.Command("go", "list", "-overlay", overlay, "-f", `{{join .EmbedFiles "\n"}}`, ".")
+	if out, err := list.Output(); err != nil || !strings.Contains(string(out), "csrc/operators/.kept.h") {
+		t.Errorf("%v; it is none of\n%s", err, out)
 	}
 }
