@@ -33,8 +33,9 @@ type Writer struct {
 	device bool // temp is what has the path; it stays open where done is set from the start
 }
 
-// stream is the standard stream that a path such as /dev/stdout leads to, nil for any other path.
-func stream(path string) *os.File {
+// Stream is the standard stream that a path such as /dev/stdout leads to, nil for any other path. The path leads to
+// something: links in a circle have no end.
+func Stream(path string) *os.File {
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if own, missing := filepath.EvalSymlinks("/proc/self/fd"); err != nil || missing != nil {
 		return nil
@@ -48,7 +49,7 @@ func stream(path string) *os.File {
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(folder, target)
 	}
-	return stream(target)
+	return Stream(target)
 }
 
 // Create begins to write a file. Discard must follow, also after Commit. A device or a pipe, such as /dev/stdout, takes
@@ -62,7 +63,7 @@ func Create(path string) (*Writer, error) {
 		}
 		return &Writer{temp: device, path: path, device: true}, nil
 	} else if err == nil {
-		if open := stream(path); open != nil {
+		if open := Stream(path); open != nil {
 			return &Writer{temp: open, path: path, device: true, done: true}, nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -196,5 +197,32 @@ func TestCleanCommandRefuses(t *testing.T) {
 	}
 	if code, _, errs := runText(t, "", "clean", prefix, "de", "en", out+"4"); code != 0 || contents(t, target) != "a\n" {
 		t.Errorf("through a link: exit %d, messages %q", code, errs)
+	}
+}
+
+// TestModelIntoStdout: a file into which the shell has directed /dev/stdout is added to, as with >>, not replaced.
+func TestModelIntoStdout(t *testing.T) {
+	if link := os.Getenv("APERTURE_TEST_STDOUT"); link != "" {
+		runText(t, "The cat sat .\n", "truecase-train", "-model", link)
+		os.Exit(0)
+	}
+	folder := t.TempDir()
+	link, path := filepath.Join(folder, "stdout"), filepath.Join(folder, "model")
+	if err := os.Symlink("/proc/self/fd/1", link); err != nil { // as /dev/stdout is
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	file.WriteString("before\n")
+	program := exec.Command(os.Args[0], "-test.run=^TestModelIntoStdout$")
+	program.Env, program.Stdout = append(os.Environ(), "APERTURE_TEST_STDOUT="+link), file
+	if err := program.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if text := contents(t, path); text != "before\ncat (1/1)\nsat (1/1)\n" {
+		t.Errorf("the file holds %q", text)
 	}
 }

@@ -91,7 +91,7 @@ func writeFiles(names []string, write func(w []*bufio.Writer) error) error {
 		if slices.ContainsFunc(names[:i], func(other string) bool { return sameFile(name, other) }) {
 			return command.Usagef("%s would be written twice: give each output a name of its own", name)
 		}
-		if target, err := filepath.EvalSymlinks(name); err == nil {
+		if target, err := filepath.EvalSymlinks(name); err == nil && files.Stream(name) == nil {
 			name = target // which is written, and the link stays
 		}
 		f, err := files.Create(name)
