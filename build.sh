@@ -655,6 +655,7 @@ build() {
     check_tools
     find_linker
     lock
+    (( ! released )) || link_for_release
     local before
     before=$(inputs)
     local tested=0
@@ -811,7 +812,7 @@ main() {
         test)  build test; exec 9>&-; run_tests ;;
         fuzz)  build libs; exec 9>&-; run_fuzzers "${2:-10s}" ;;
         sanitize) shift; check_tools; lock; build_libs; sanitize "$@" ;;
-        dist)  released=1 APERTURE_CUDA=0; check_tools; lock; link_for_release; build libs; shift; make_dist "$@" ;;
+        dist)  released=1 APERTURE_CUDA=0; build libs; shift; make_dist "$@" ;;
         check) build; exec 9>&-; exec bin/check ;;
         clean) rm -rf bin dist third_party/lib third_party/sanitized; say "removed bin and what was built in third_party; downloads stay in $cache" ;;
         -h|--help|help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" ;;

@@ -169,16 +169,8 @@ func (w *Weights) readFloats(name string, d Device) (x Tensor, err error) {
 	if !known || !floats {
 		return x, fmt.Errorf("%s has no tensor %s of floating-point numbers", w.path, name)
 	}
-	count, bytes := int64(1), s.entry.Offsets[1]-s.entry.Offsets[0]
-	empty := slices.Contains(s.entry.Shape, 0) // whatever its other sizes are
-	for _, n := range s.entry.Shape {
-		if n < 0 || n > 0 && count > bytes/n && !empty {
-			count = -1
-			break
-		}
-		count *= n
-	}
-	if count*kind.size != bytes {
+	bytes := s.entry.Offsets[1] - s.entry.Offsets[0]
+	if safetensors.Length(s.entry.Shape, kind.size, bytes) != bytes {
 		return x, fmt.Errorf("%s is no valid safetensors file: %s of shape %v does not fit its %d bytes", s.file, name,
 			s.entry.Shape, bytes)
 	}
@@ -192,7 +184,7 @@ func (w *Weights) readFloats(name string, d Device) (x Tensor, err error) {
 		return x, fmt.Errorf("%s: %s cannot be read: %w", s.file, name, err)
 	}
 	err = Try(func() error {
-		x = fromData("ReadFloats", unsafe.Pointer(unsafe.SliceData(data)), int(count), kind.dtype, d, s.entry.Shape)
+		x = fromData("ReadFloats", unsafe.Pointer(unsafe.SliceData(data)), int(bytes/kind.size), kind.dtype, d, s.entry.Shape)
 		if kind.dtype != Float64 {
 			x = x.To(Float32, d)
 		}

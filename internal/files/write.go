@@ -30,7 +30,8 @@ type Writer struct {
 	path string
 	done bool
 
-	device bool // temp is what has the path; it stays open where done is set from the start
+	device bool // temp is what has the path
+	stream bool // temp is a standard stream, which stays open
 }
 
 // Stream is the standard stream that a path such as /dev/stdout leads to, nil for any other path. The path leads to
@@ -63,8 +64,8 @@ func Create(path string) (*Writer, error) {
 		}
 		return &Writer{temp: device, path: path, device: true}, nil
 	} else if err == nil {
-		if open := Stream(path); open != nil {
-			return &Writer{temp: open, path: path, device: true, done: true}, nil
+		if standard := Stream(path); standard != nil {
+			return &Writer{temp: standard, path: path, stream: true}, nil
 		}
 	}
 	temp, err := CreateTemp(filepath.Dir(path), TempPattern(path))
@@ -109,10 +110,10 @@ func named(err error, path string) error {
 
 // Commit syncs what was written and renames it to the file, whose mode it keeps.
 func (w *Writer) Commit() error {
-	if w.device {
-		if w.done {
-			return nil
-		}
+	switch {
+	case w.stream:
+		return nil
+	case w.device:
 		w.done = true
 		return w.temp.Close()
 	}
@@ -141,7 +142,7 @@ func (w *Writer) Commit() error {
 
 // Discard forgets what was written, unless Commit was called.
 func (w *Writer) Discard() {
-	if w.done {
+	if w.done || w.stream {
 		return
 	}
 	w.done = true

@@ -65,16 +65,13 @@ func Lay(entries map[string]JSON, content int64, size func(dtype string) int64) 
 	offset := int64(0)
 	for _, name := range names {
 		e := entries[name]
-		n := size(e.DType)
-		if n == 0 {
+		number := size(e.DType)
+		if number == 0 {
 			return nil, fmt.Errorf("%s has the type %q, which is not read", name, e.DType)
 		}
-		empty := slices.Contains(e.Shape, 0) // whatever its other sizes are
-		for _, s := range e.Shape {
-			if s < 0 || s > 0 && n > content/s && !empty {
-				return nil, fmt.Errorf("%s of shape %v does not fit the file", name, e.Shape)
-			}
-			n *= s
+		n := Length(e.Shape, number, content)
+		if n < 0 {
+			return nil, fmt.Errorf("%s of shape %v does not fit the file", name, e.Shape)
 		}
 		if e.Offsets[0] != offset || e.Offsets[1]-e.Offsets[0] != n || e.Offsets[1] > content {
 			return nil, fmt.Errorf("%s lies at bytes %v of %d, which does not fit its shape %v or its neighbours", name,
@@ -86,4 +83,17 @@ func Lay(entries map[string]JSON, content int64, size func(dtype string) int64) 
 		return nil, fmt.Errorf("%d bytes follow its last tensor", content-offset)
 	}
 	return names, nil
+}
+
+// Length is the number of bytes of a tensor whose numbers have a size in bytes, -1 where it would be above most or a side
+// is below 0. A tensor with a side of 0 has none, whatever its other sides are.
+func Length(shape []int64, size, most int64) int64 {
+	empty := slices.Contains(shape, 0)
+	for _, side := range shape {
+		if side < 0 || !empty && size > most/side {
+			return -1
+		}
+		size *= side
+	}
+	return size
 }
