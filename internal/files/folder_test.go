@@ -46,3 +46,30 @@ func TestWriteFolder(t *testing.T) {
 		t.Errorf("a missing folder above: %v", err)
 	}
 }
+
+// TestMakeFolder: folders above it are made too, one that is there stays, and a file in the way is an error.
+func TestMakeFolder(t *testing.T) {
+	place := t.TempDir()
+	path := filepath.Join(place, "a", "b", "c")
+	for range 2 {
+		if err := MakeFolder(path + "/"); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			t.Fatalf("%v, %v", info, err)
+		}
+	}
+	file := filepath.Join(path, "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range []string{file, filepath.Join(file, "below")} {
+		if err := MakeFolder(in); err == nil || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+	t.Chdir(place)
+	if err := MakeFolder("d/e"); err != nil {
+		t.Fatal(err)
+	}
+}

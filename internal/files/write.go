@@ -152,6 +152,26 @@ func (w *Writer) Discard() {
 	}
 }
 
+// MakeFolder is os.MkdirAll of a folder whose name, and the names of those above it, survive a power cut.
+func MakeFolder(path string) error {
+	var above []string
+	for folder := filepath.Clean(path); ; folder = filepath.Dir(folder) {
+		if _, err := os.Stat(folder); err == nil || folder == filepath.Dir(folder) {
+			break
+		}
+		above = append(above, filepath.Dir(folder))
+	}
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return err
+	}
+	for _, folder := range above {
+		if err := SyncFolder(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // SyncFolder makes the names in a folder survive a power cut. Windows does so itself.
 func SyncFolder(path string) error {
 	if runtime.GOOS == "windows" {

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // File is one file of a checkpoint to be saved.
@@ -67,7 +69,7 @@ func checkFiles(step int, files []File) error {
 }
 
 // write makes the folder temp with all files and, last, the manifest, everything synced.
-func (s Store) write(temp string, step int, files []File, keys map[string]string) error {
+func (s Store) write(temp string, step int, list []File, keys map[string]string) error {
 	if err := os.RemoveAll(temp); err != nil {
 		return err
 	}
@@ -75,7 +77,7 @@ func (s Store) write(temp string, step int, files []File, keys map[string]string
 		return err
 	}
 	m := manifest{Format: formatVersion, Step: step, Config: digestOf(keys), Keys: keys}
-	for _, file := range files {
+	for _, file := range list {
 		entry, err := writeFile(temp, file)
 		if err != nil {
 			return err
@@ -91,7 +93,7 @@ func (s Store) write(temp string, step int, files []File, keys map[string]string
 		return err
 	}
 	reach("manifest-synced")
-	if err := syncFolder(temp); err != nil {
+	if err := files.SyncFolder(temp); err != nil {
 		return err
 	}
 	reach("folder-synced")
@@ -175,7 +177,7 @@ func (s Store) replace(temp, final string) error {
 		return err
 	}
 	reach("renamed")
-	if err := syncFolder(s.Dir); err != nil {
+	if err := files.SyncFolder(s.Dir); err != nil {
 		return err
 	}
 	reach("parent-synced")
@@ -229,14 +231,4 @@ func writeSynced(path string, text []byte) error {
 		return err
 	}
 	return file.Close()
-}
-
-// syncFolder makes the names in a folder lasting.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	return folder.Sync()
 }

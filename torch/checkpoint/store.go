@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // Folder is the folder of a run that holds its checkpoints.
@@ -107,14 +109,7 @@ func (s Store) Recover() error {
 
 // create makes the store's folder and its parents lasting.
 func (s Store) create() error {
-	if _, err := os.Stat(s.Dir); err == nil {
-		return nil
-	}
-	err := os.MkdirAll(s.Dir, 0o777)
-	if err == nil {
-		err = syncFolder(filepath.Dir(s.Dir))
-	}
-	if err != nil {
+	if err := files.MakeFolder(s.Dir); err != nil {
 		return fmt.Errorf("the folder for checkpoints %s cannot be made: %w", s.Dir, cause(err))
 	}
 	return nil
@@ -148,7 +143,7 @@ func (s Store) point(pointer, name string) error {
 		return err
 	}
 	reach(pointer + "-renamed")
-	return syncFolder(s.Dir)
+	return files.SyncFolder(s.Dir)
 }
 
 // pointed returns the step that the text file pointer names. The error says what

@@ -69,7 +69,7 @@ func Open(s *Settings, env record.Env) (r *Run, err error) {
 		return r, err
 	}
 	if !s.Resume() {
-		if err := os.MkdirAll(s.Out, 0o777); err != nil {
+		if err := files.MakeFolder(s.Out); err != nil {
 			return nil, files.DiskFull(fmt.Errorf("run folder: %w", err))
 		}
 	}
