@@ -6,6 +6,7 @@ import "C"
 import (
 	"fmt"
 	"runtime"
+	"slices"
 )
 
 // Legend: T time steps, B sentences, S words of the longest source, E width of word
@@ -42,6 +43,10 @@ func (d AttentionalDecoder) Run(words, memory Tensor, lengths []int64, h, c []Te
 	const op = "AttentionalDecoder"
 	words, memory = ofType(words, d.Query), ofType(memory, d.Query)
 	d.check(words, memory, lengths, h, c)
+	d.Output, d.Between = ofType(d.Output, d.Query), slices.Clone(d.Between)
+	for i, mask := range d.Between {
+		d.Between[i] = ofType(mask, d.Query)
+	}
 	operands := []Tensor{words, memory, d.Query, d.Mix}
 	masks := make([]C.ap_tensor, len(d.Layers))
 	for i, w := range d.Layers {
@@ -57,11 +62,12 @@ func (d AttentionalDecoder) Run(words, memory Tensor, lengths []int64, h, c []Te
 			masks[i] = mask.c(op)
 		}
 	}
-	if words.Size(0) > 0 && words.Device() != CPU {
+	some := words.Size(0) > 0 && words.Size(1) > 0
+	if some && words.Device() != CPU {
 		return d.runLaunching(words, memory, lengths, h, c)
 	}
 	for _, x := range operands {
-		if words.Size(0) == 0 || x.DType() != Float32 || x.Device() != CPU {
+		if !some || x.DType() != Float32 || x.Device() != CPU {
 			return d.RunReference(words, memory, lengths, h, c)
 		}
 	}
@@ -81,8 +87,8 @@ func (d AttentionalDecoder) RunReference(words, memory Tensor, lengths []int64, 
 	for i := range d.Layers {
 		h[i], c[i] = startStates(words, h[i], c[i], width)
 	}
-	if steps == 0 {
-		return Zeros(words.DType(), words.Device(), 0, rows, width)
+	if steps == 0 || rows == 0 {
+		return Zeros(words.DType(), words.Device(), steps, rows, width)
 	}
 	real_BS, apart_BS := sourceMask(words, rows, positions, lengths)
 	out_BD := Zeros(words.DType(), words.Device(), rows, width)

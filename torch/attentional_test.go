@@ -239,15 +239,37 @@ func TestAttentionalFrees(t *testing.T) {
 	})
 }
 
-// TestAttentionalWithoutSteps: no words, no states.
-func TestAttentionalWithoutSteps(t *testing.T) {
+// TestAttentionalOfNothing: no words, or no sentences, make no states.
+func TestAttentionalOfNothing(t *testing.T) {
 	torch.Test(t, func() {
 		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
-			c := attentionalCase{layers: 2, steps: 0, rows: 3, positions: 4, words: 2, width: 5}
-			out := c.run(torch.AttentionalDecoder.Run, attentionalInputs(c, dtype))
-			if got := fmt.Sprint(out.Shape()); got != "[0 3 5]" {
-				t.Errorf("%s: the shape is %s", dtype, got)
+			for _, size := range [][2]int64{{0, 3}, {4, 0}} {
+				c := attentionalCase{layers: 2, steps: size[0], rows: size[1], positions: 4, words: 2, width: 5}
+				out := c.run(torch.AttentionalDecoder.Run, attentionalInputs(c, dtype))
+				if got, want := fmt.Sprint(out.Shape()), fmt.Sprint([]int64{size[0], size[1], 5}); got != want {
+					t.Errorf("%s: the shape is %s and must be %s", dtype, got, want)
+				}
 			}
+		}
+	})
+}
+
+// TestAttentionalMasksOfAnotherType: masks need not have the operands' type.
+func TestAttentionalMasksOfAnotherType(t *testing.T) {
+	torch.Test(t, func() {
+		c := attentionalCase{layers: 2, steps: 3, rows: 2, positions: 4, words: 2, width: 5, between: 3, output: 1}
+		in := attentionalInputs(c, torch.Float32)
+		want := c.run(torch.AttentionalDecoder.Run, in)
+		for _, last := range []bool{false, true} {
+			near(t, "masks of float64", c.run(func(d torch.AttentionalDecoder, words, memory torch.Tensor, lengths []int64,
+				h, c []torch.Tensor) torch.Tensor {
+				if last {
+					d.Output = d.Output.To(torch.Float64, device)
+				} else {
+					d.Between = []torch.Tensor{d.Between[0].To(torch.Float64, device)}
+				}
+				return d.Run(words, memory, lengths, h, c)
+			}, in), want)
 		}
 	})
 }

@@ -385,6 +385,7 @@ func (x Tensor) SingularValues() Tensor {
 // falling, and vh [k,C]; x is u diag(values) vh.
 func (x Tensor) SVD() (u, values, vh Tensor) {
 	const op = "SVD"
+	needScope(op)
 	var a, b, c C.ap_tensor
 	check(op, C.ap_svd(x.c(op), &a, &b, &c), x)
 	u, values = ownTwo(op, a, b)

@@ -109,9 +109,9 @@ func LSTMReference(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH,
 }
 
 // ofType is x in the type of the weights that it meets, which autocasting may have taken from it: the steps of a
-// recurrence are computed in that type.
+// recurrence are computed in that type. A zero Tensor stays one.
 func ofType(x, weights Tensor) Tensor {
-	if x.DType() == weights.DType() {
+	if x.h == nil || x.DType() == weights.DType() {
 		return x
 	}
 	return x.To(weights.DType(), x.Device())

@@ -81,6 +81,7 @@ func TestNoScopeIsOpen(t *testing.T) {
 			"AssignFloat32s"} {
 			delete(makers, op) // these make none
 		}
+		makers["SVD"] = func() { x.SVD() }
 		makers["Zeros"] = func() { torch.Zeros(torch.Float32, device, 1) }
 		makers["Scoped"] = func() { torch.Scoped(func() torch.Tensor { return x.Neg() }) }
 		for op, f := range makers {
