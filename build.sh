@@ -45,6 +45,7 @@ readonly one_thread='extern "C" { __attribute__((visibility("hidden"))) char __l
 
 say()  { printf 'build: %s\n' "$*" >&2; }
 stop() { say "$*"; exit 1; }
+[[ $cache == /* ]] || stop "XDG_CACHE_HOME is $XDG_CACHE_HOME, a relative path: set it to an absolute one."
 digest() { sha256sum | cut -c1-64; }
 # True when FILE holds KEY and every library of $lib is there.
 current() {  # FILE KEY LIBRARY...
@@ -646,9 +647,11 @@ products() {
 
 # Waits until nothing else builds in this folder, until 9 is closed.
 lock() {
-    mkdir -p "$lib"
-    exec 9>"$lib/.lock"
-    flock -n 9 || { say "waiting for another build in this folder"; flock 9; }
+    until [[ $lib/.lock -ef /dev/fd/9 ]]; do  # clean removes what others wait for
+        mkdir -p "$lib"
+        exec 9>"$lib/.lock"
+        flock -n 9 || { say "waiting for another build in this folder"; flock 9; }
+    done
 }
 
 build() {
@@ -814,7 +817,7 @@ main() {
         sanitize) shift; check_tools; lock; build_libs; sanitize "$@" ;;
         dist)  released=1 APERTURE_CUDA=0; build libs; shift; make_dist "$@" ;;
         check) build; exec 9>&-; exec bin/check ;;
-        clean) rm -rf bin dist third_party/lib third_party/sanitized; say "removed bin and what was built in third_party; downloads stay in $cache" ;;
+        clean) lock; rm -rf bin dist third_party/lib third_party/sanitized; say "removed bin and what was built in third_party; downloads stay in $cache" ;;
         -h|--help|help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" ;;
         *) say "unknown command '$1': build (or nothing), libs, checked, test, fuzz, sanitize, dist, check and clean are known"; exit 2 ;;
     esac
