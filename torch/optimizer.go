@@ -14,12 +14,6 @@ func ClipGrad(params []Tensor, limit float64) Tensor {
 	return made("ClipGrad", C.ap_clip(first, C.int(len(list)), C.double(limit), &norm), &norm, params...)
 }
 
-// ScaleGrad multiplies the gradients of params by factor.
-func ScaleGrad(params []Tensor, factor float64) {
-	list, first := raw("ScaleGrad", params)
-	check("ScaleGrad", C.ap_scale_grad(first, C.int(len(list)), C.double(factor)), params...)
-}
-
 // Lerp moves each average towards its parameter: a += weight (p - a).
 func Lerp(averages, params []Tensor, weight float64) {
 	if len(averages) != len(params) {

@@ -225,7 +225,6 @@ func TestRandomParameters(t *testing.T) {
 			func() { adam.Step(0.01) }, func() { torch.Lerp(averages, params, 0.3) }} {
 			differentiate()
 			results = append(results, torch.ClipGrad(params, 1))
-			torch.ScaleGrad(params, 0.5)
 			step()
 			report(params)
 		}

@@ -10,11 +10,6 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// words is a hypothesis as a tokenised line, given the symbols of its source.
-func (t *Translator) words(source []string, h decode.Hypothesis, o decode.Options) string {
-	return joinTokens(compact(tokensOf(t.Text.Target, t.symbols(source, h, o)), o))
-}
-
 // symbols are those of a hypothesis, given the symbols of its source: with unknown words replaced, and changed after,
 // as the options say.
 func (t *Translator) symbols(source []string, h decode.Hypothesis, o decode.Options) []string {

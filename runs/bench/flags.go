@@ -30,9 +30,6 @@ type options struct {
 	device torch.Device
 }
 
-// leastPairs is how many pairs a ratio that counts is made of.
-const leastPairs = 7
-
 // parse reads the command line. After -h, which prints to out, it gives command.ErrHelp.
 func parse(args []string, out io.Writer) (options, error) {
 	o := options{Positions: mixturePositions, Python: interpreter()}

@@ -12,9 +12,6 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
-// constrains reports whether translations must hold anything.
-func (f *flags) constrains() bool { return f.Prefix != "" || f.Terms != "" || len(f.Keep) > 0 }
-
 // demands are what -prefix, -terms and -keep ask of translations.
 type demands struct {
 	path     string // of -prefix

@@ -229,10 +229,6 @@ func (t *trainer) draw(results *record.Results, records []report.Record, bleu *f
 	if !t.config.Report.Plots {
 		return nil
 	}
-	records, err := report.ReadRecords(t.run.Path(experiment.MetricsFile))
-	if err != nil {
-		return err
-	}
 	plots := report.Draw(records)
 	if err := chart.Save(t.run.Path(experiment.PlotsDir), plots); err != nil {
 		return err

@@ -7,5 +7,4 @@ AP_API ap_error ap_adam(ap_tensor *params, ap_tensor *m, ap_tensor *v, int n, do
                         double decay, bool decoupled, int64_t step);
 AP_API ap_error ap_sgd(ap_tensor *params, int n, double rate, double decay);
 AP_API ap_error ap_clip(ap_tensor *params, int n, double limit, ap_tensor *norm);  // limit <= 0 measures only; a norm in float64
-AP_API ap_error ap_scale_grad(ap_tensor *params, int n, double factor);
 AP_API ap_error ap_lerp(ap_tensor *average, ap_tensor *params, int n, double weight);

@@ -91,14 +91,6 @@ ap_error ap_clip(ap_tensor *params, int n, double limit, ap_tensor *norm) {
   });
 }
 
-ap_error ap_scale_grad(ap_tensor *params, int n, double factor) {
-  return guard([&] {
-    c10::NoGradGuard no_grad;
-    Active active(params, n);
-    if (!active.grads.empty()) at::_foreach_mul_(active.grads, factor);
-  });
-}
-
 ap_error ap_lerp(ap_tensor *average, ap_tensor *params, int n, double weight) {
   return guard([&] {
     c10::NoGradGuard no_grad;
