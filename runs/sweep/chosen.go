@@ -16,8 +16,9 @@ import (
 )
 
 // testing are the jobs that train the best of those going with all seeds and test them, as far as that has not been
-// done.
+// done: seed by seed, so that a sweep that is stopped has all methods with the seeds that it came to.
 func (w *sweep) testing(going []trial) (jobs []job, err error) {
+	var chosen []trial
 	for _, m := range w.Methods {
 		ranked, err := w.ranked(going, m)
 		if err != nil {
@@ -27,8 +28,10 @@ func (w *sweep) testing(going []trial) (jobs []job, err error) {
 			fmt.Fprintf(w.log, "no trial of %s has a validation score: it is left out\n", m)
 			continue
 		}
-		best := ranked[0]
-		for seed := range w.tested() {
+		chosen = append(chosen, ranked[0])
+	}
+	for seed := range w.tested() {
+		for _, best := range chosen {
 			folder, searched, err := w.chosenFolder(best, seed)
 			if err != nil {
 				return nil, err
@@ -41,7 +44,7 @@ func (w *sweep) testing(going []trial) (jobs []job, err error) {
 				continue
 			}
 			args := append(w.args(best, seed, w.length), "-set=report.test=true")
-			words := strings.TrimSpace(fmt.Sprintf("%s chosen, seed %d: %s", m, seed, best.point))
+			words := strings.TrimSpace(fmt.Sprintf("%s chosen, seed %d: %s", best.method, seed, best.point))
 			j := job{folder, args, words, 1, failedFile}
 			if searched {
 				j.weight, j.failure = 0.05, untestedFile // it is tested only

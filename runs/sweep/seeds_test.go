@@ -2,6 +2,8 @@ package main
 
 import (
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -28,5 +30,20 @@ func TestFirstSeed(t *testing.T) {
 			t.Errorf("not trained anew: %v", made)
 		}
 		checkProgress(t, log, 1, c.jobs)
+	}
+}
+
+// TestSeedBySeed: all methods are tested with a seed before any is with the next one.
+func TestSeedBySeed(t *testing.T) {
+	_, log, err := swept(t, searchText(t, "first_seed = 101\n"+twoMethods), "-out", filepath.Join(t.TempDir(), "sweep"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	for _, m := range regexp.MustCompile(`(\w+) chosen, seed (\d+)`).FindAllStringSubmatch(log, -1) {
+		order = append(order, m[1]+m[2])
+	}
+	if got := strings.Join(order, " "); got != "mle101 cosreg101 mle102 cosreg102" {
+		t.Errorf("the order is %s", got)
 	}
 }
