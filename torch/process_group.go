@@ -5,6 +5,7 @@ package torch
 import "C"
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -166,7 +167,7 @@ func (g *Group) Gather(data []byte) ([][]byte, error) {
 	defer C.free(all)
 	parts, at := make([][]byte, g.Size), uintptr(0)
 	for r, n := range sizes {
-		parts[r] = C.GoBytes(unsafe.Add(all, at), C.int(n))
+		parts[r] = bytes.Clone(unsafe.Slice((*byte)(unsafe.Add(all, at)), n))
 		at += uintptr(n)
 	}
 	return parts, nil
