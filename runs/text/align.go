@@ -40,7 +40,7 @@ func alignTools() []tool {
 
 type alignWords struct {
 	Diagonal   bool `flag:"favor-diagonal,d" help:"favour links near the diagonal (recommended)"`
-	Tension    bool `flag:"optimize-tension,o" help:"learn how near, with -d (recommended)"`
+	Tension    bool `flag:"optimize-tension,o" with:"favor-diagonal=true" help:"learn how near, with -d (recommended)"`
 	Bayes      bool `flag:"variational-bayes,v" help:"variational Bayes with a Dirichlet prior on translations (recommended)"`
 	Reverse    bool `flag:"reverse,r" help:"explain the source by the target; links are still source-target"`
 	Iterations int  `flag:"iterations,i" default:"5" range:"[1,1000]" help:"iterations of expectation maximisation, the last of which only aligns"`

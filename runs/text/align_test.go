@@ -54,6 +54,7 @@ func TestAlignCommandsRefuse(t *testing.T) {
 		code int
 		want string
 	}{
+		{"a ||| b\n", []string{"align", "-o"}, 2, "-optimize-tension goes with -favor-diagonal"},
 		{"a ||| b\na b\n", []string{"align", "-d"}, 1, "standard input:2: a line is SOURCE ||| TARGET"},
 		{"a ||| b\n\n", []string{"align"}, 1, "standard input:2: a line is SOURCE ||| TARGET"},
 		{"a ||| b ||| c\n", []string{"align"}, 1, "standard input:1: a line is SOURCE ||| TARGET"},
