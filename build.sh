@@ -710,8 +710,7 @@ phase() {  # NAME COMMAND...
     phase_end "$name" $(( (${EPOCHREALTIME//[.,]/} - begun) / 1000 )) $((before[15] + before[16])) "$BASHPID"
     return $status
 }
-# The end of a phase that took so many milliseconds, before which the commands of a shell had computed for so many
-# hundredths of a second.
+# The end of a phase, with its time, and the computing of a shell's commands before it, in hundredths of a second.
 phase_end() {  # NAME MILLISECONDS HUNDREDTHS SHELL
     local now
     read -ra now <"/proc/$4/stat"

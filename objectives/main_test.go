@@ -116,7 +116,7 @@ func rewind(o *Output) (again func()) {
 	}
 }
 
-// singularValues are those of W, falling, as many as it has rows or columns.
+// singularValues are all of W's, falling.
 func singularValues(e Embedding) torch.Tensor {
 	w := e.Matrix().To(torch.Float64, device)
 	return w.SingularValues().Narrow(0, 0, min(w.Size(0), w.Size(1)))

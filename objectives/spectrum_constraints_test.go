@@ -299,7 +299,7 @@ func TestRetractionContinues(t *testing.T) {
 }
 
 // TestClipGroups checks that U, s and V neither count in the norm of the others
-// nor are scaled by it, and that the norm that is told is that of all.
+// nor are scaled by it, and that the norm that is returned is that of all.
 func TestClipGroups(t *testing.T) {
 	torch.Test(t, func() {
 		p := config(11, 4, -1)

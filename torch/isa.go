@@ -73,7 +73,7 @@ func KernelPaths() map[string]string {
 // LibtorchISA is the instruction set of libtorch's own kernels, in its words.
 func LibtorchISA() string { return C.GoString(C.ap_libtorch_isa()) }
 
-// libraryVariables are what libtorch, MKL, oneDNN and fbgemm are told by.
+// libraryVariables are what libtorch, MKL, oneDNN and fbgemm read.
 var libraryVariables = []string{"ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA",
 	"FBGEMM_ENABLE_INSTRUCTIONS"}
 

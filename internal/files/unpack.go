@@ -18,7 +18,7 @@ import (
 var packings = []string{".gz", ".zst"}
 
 // maxWindow bounds the memory that unpacking Zstandard takes, which the file itself announces; zstd's own program has
-// the same limit, unless it is told otherwise. That of gzip is 32 kB.
+// the same limit by default. That of gzip is 32 kB.
 const maxWindow = 128 << 20
 
 // Input is a file that is read as it is unpacked.

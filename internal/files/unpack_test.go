@@ -62,20 +62,20 @@ func TestUnpackErrors(t *testing.T) {
 			_, err = io.ReadAll(u)
 		}
 		if !errors.Is(err, broken) || strings.Contains(err.Error(), "damaged") {
-			t.Errorf("%s: a stream that broke is told as %v", packing, err)
+			t.Errorf("%s: a stream that broke gives %v", packing, err)
 		}
 		u, err = Unpack(strings.NewReader(stream[:len(stream)/2]))
 		if err == nil {
 			_, err = io.ReadAll(u)
 		}
 		if err == nil || !strings.HasPrefix(err.Error(), "its packing ("+packing+") is damaged or cut short: ") {
-			t.Errorf("%s: what is cut is told as %v", packing, err)
+			t.Errorf("%s: what is cut gives %v", packing, err)
 		}
 	}
 	for packing, start := range map[string]string{"zip": "PK\x03\x04", "bzip2": "BZh91AY&SY", "xz": "\xfd7zXZ\x00"} {
 		if _, err := Unpack(strings.NewReader(start + "more")); err == nil ||
 			!strings.HasPrefix(err.Error(), "it is packed with "+packing+", and only") {
-			t.Errorf("%s is told as %v", packing, err)
+			t.Errorf("%s gives %v", packing, err)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestOpen(t *testing.T) {
 	byGzip, byZstandard := fixtures.Gzip(t, "packed"), fixtures.Zstandard(t, "packed")
 	if _, err := Open(path); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), path+":") ||
 		Exists(path) {
-		t.Errorf("no file is told as %v", err)
+		t.Errorf("no file gives %v", err)
 	}
 	for _, c := range []struct{ name, content, want string }{{"a.zst", byZstandard, "packed"},
 		{"a.gz", byGzip, "packed"}, {"a", "plain", "plain"}} {

@@ -21,7 +21,7 @@ type Options struct {
 	MaxLengthA     float64 `toml:"max_length_a" default:"0.0" range:"[0,1000]" help:"longest output is max_length_a times the input's length plus max_length_b, in symbols"`
 	MaxLengthB     int     `toml:"max_length_b" default:"200" range:"[0,1000000]" help:"see max_length_a"`
 	MinLength      int     `toml:"min_length" default:"1" range:"[0,1000000]" help:"shortest output, in symbols without the end of sentence"`
-	Stop           string  `toml:"stop" default:"fairseq" choice:"fairseq transformers" help:"when a search ends: with as many finished translations as the beam is wide, or, as generate() of transformers does, when the best open one has a lower score than all of these; there the end of the longest output costs nothing"`
+	Stop           string  `toml:"stop" default:"fairseq" choice:"fairseq transformers" help:"when a search ends: once there is a finished translation for each place of the beam, or, as generate() of transformers does, when the best open one has a lower score than all of these; there the end of the longest output costs nothing"`
 	NoRepeatNgram  int     `toml:"no_repeat_ngram" default:"0" range:"[0,1000]" help:"n-grams of this size occur once in an output; 0 allows all"`
 	NoUnk          bool    `toml:"no_unk" default:"false" help:"never write the unknown word, as Marian does"`
 	BatchSentences int     `toml:"batch_sentences" default:"64" range:"[1,100000]" help:"sentences decoded at a time"`

@@ -181,7 +181,7 @@ func TestQuantised(t *testing.T) {
 	}
 }
 
-// TestBadWeights: numbers that are none, and shapes that do not fit, are told by name.
+// TestBadWeights: numbers that are none, and shapes that do not fit, are refused by name.
 func TestBadWeights(t *testing.T) {
 	for says, change := range map[string]func(m *Model){
 		"decoder.layers.0.fc1.bias holds a number that is not finite": func(m *Model) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestGPT2Unsupported: what no GPT of Aperture is, is told by name in one sentence.
+// TestGPT2Unsupported: what no GPT of Aperture is, is refused by name in one sentence.
 func TestGPT2Unsupported(t *testing.T) {
 	weights := func(folder string, change func(weights map[string]Tensor)) {
 		d := &directory{FS: os.DirFS(folder), where: folder}

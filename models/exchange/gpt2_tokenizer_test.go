@@ -143,7 +143,7 @@ func TestAddedTokens(t *testing.T) {
 	}
 }
 
-// TestUnsupportedTokenizer: what is no tokenizer of GPT-2 is told in a sentence that names the file and what it has.
+// TestUnsupportedTokenizer: what is no tokenizer of GPT-2 is refused in a sentence that names the file and what it has.
 func TestUnsupportedTokenizer(t *testing.T) {
 	type changed struct{ name, from, to string }
 	of := func(from, to string) changed { return changed{tokenizerFile, from, to} }

@@ -54,7 +54,7 @@ func readLanguageModel(folder string) (whole bool, err error) {
 	return err == nil, err
 }
 
-// TestMutations: a damaged file is told in a sentence or read, whatever the damage, in bounded time and memory.
+// TestMutations: a damaged file is refused in a sentence or read, whatever the damage, in bounded time and memory.
 // APERTURE_TEST_EVERYTHING=1 tries 2,000 for each importer.
 func TestMutations(t *testing.T) {
 	count := 40

@@ -78,7 +78,7 @@ func half(x float32) uint16 {
 	return sign + uint16(rounded(uint32(exponent+15)<<23|mantissa, 13)) // which carries into the exponent
 }
 
-// brain is a number as bfloat16, rounded likewise.
+// brain is a number as bfloat16, rounded in the same way.
 func brain(x float32) uint16 { return uint16(rounded(math.Float32bits(x), 16)) }
 
 // rounded is x / 2^shift, rounded to the nearest, a tie to the even one.

@@ -159,7 +159,7 @@ func change(t testing.TB, folder, name, from, to string) {
 	put(t, folder, name, []byte(changed))
 }
 
-// TestUnsupported: what no Transformer of Aperture is, is told by name in one sentence.
+// TestUnsupported: what no Transformer of Aperture is, is refused by name in one sentence.
 func TestUnsupported(t *testing.T) {
 	face := func(name, from, to string) func(string) {
 		return func(folder string) { marianFace(t, folder); change(t, folder, name, from, to) }

@@ -96,7 +96,7 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// TestBadShards: what is wrong with shards is told in one sentence that names the file.
+// TestBadShards: what is wrong with shards is said in one sentence that names the file.
 func TestBadShards(t *testing.T) {
 	const first = "model-00001-of-00003.safetensors"
 	for says, spoil := range map[string]func(folder string){

@@ -392,7 +392,7 @@ func TestNBest(t *testing.T) {
 	}
 }
 
-// A checkpoint that is damaged is told, and another is taken.
+// A checkpoint that is damaged is named, and another is taken.
 func TestOpenWarns(t *testing.T) {
 	var path string
 	torch.Do(func() {

@@ -44,7 +44,7 @@ type ServerOptions struct {
 	Queue     int  // sentences that may wait; 0 is 4096. A call of more is taken where none waits
 	Tokens    int  // source tokens of a batch, padding and ends included; 0 is 4096
 
-	// Observe is told of each batch when it is done. It must return soon.
+	// Observe is called for each batch when it is done. It must return soon.
 	Observe func(BatchStats)
 }
 

@@ -204,8 +204,8 @@ func TestStoreDependsOnWhatMatters(t *testing.T) {
 	}
 }
 
-// TestTrainPairs: of the training text as many pairs are taken as asked for, at equal distances; what is learnt knows
-// no other words. Other texts are whole, and sums are those of the files.
+// TestTrainPairs: of the training text the number of pairs is taken that was asked for, at equal distances; what is
+// learnt knows no other words. Other texts are whole, and sums are those of the files.
 func TestTrainPairs(t *testing.T) {
 	folder := t.TempDir()
 	inFiles(t, folder, []string{"one", "two", "three", "four", "five", "six", "seven"},
@@ -323,12 +323,12 @@ func TestHeldOutTexts(t *testing.T) {
 	cache := corpus.StoreSettings{Store: filepath.Join(t.TempDir(), "store")}.Cache()
 	if _, err := bitext.ReadFiles(s.Text, names, cache); err == nil ||
 		!strings.Contains(err.Error(), "valid.en: there is no such file; -valid names it") {
-		t.Errorf("no validation text is told as %v", err)
+		t.Errorf("no validation text gives %v", err)
 	}
 	names.HeldOut, names.Valid = 2000, "vaild"
 	if _, err := bitext.ReadFiles(s.Text, names, cache); err == nil ||
 		!strings.Contains(err.Error(), "vaild.en: there is no such file; -valid names it") {
-		t.Errorf("a name that is misspelt is told as %v", err)
+		t.Errorf("a name that is misspelt gives %v", err)
 	}
 	names.Valid = "valid"
 	texts, err := bitext.ReadFiles(s.Text, names, cache)

@@ -93,8 +93,8 @@ func rows(t *testing.T, folder, language string) (all []string) {
 	return all
 }
 
-// A size keeps the first types of the full vocabulary, words or pieces, exactly so many beside the special tokens; what
-// it leaves out is the unknown word. A size beyond the text keeps all.
+// A size keeps the first types of the full vocabulary, words or pieces, exactly that number beside the special tokens;
+// what it leaves out is the unknown word. A size beyond the text keeps all.
 func TestSizesKeepTheMostFrequent(t *testing.T) {
 	english, german := numbers(3, 150, 1000)
 	joint := few(func(*bitext.TextSettings) {})

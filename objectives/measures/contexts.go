@@ -75,7 +75,7 @@ type ContextMeasures struct {
 	IsoScore     float64 // see Components.IsoScore
 	IsoScoreStar float64 // see Components.ShrunkIsoScore, with Shrinkage
 
-	Scores // of as many states as RankStates says, at equal distances
+	Scores // of the number of states that RankStates says, at equal distances
 }
 
 // Shrinkage is the zeta of IsoScore* where it is shown, that of the authors' example.

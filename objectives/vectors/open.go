@@ -90,7 +90,7 @@ func scan(path string, to sink) error {
 	return nil
 }
 
-// So many bytes of a file are looked at to tell its format.
+// The first bytes of a file, this many, tell its format.
 const peeked = 1 << 16
 
 // scanFormat reads the vectors of a file of the given number of bytes, which is math.MaxInt64 where that is not known.

@@ -6,8 +6,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// attentionRows are causal attention by itself, forwards and backwards, to operands in bfloat16, as many positions in
-// short sequences and in long ones.
+// attentionRows are causal attention by itself, forwards and backwards, to operands in bfloat16, the same number of
+// positions in short sequences and in long ones.
 var attentionRows = []row{
 	{"attention/T=32/bfloat16", "s", attentionOf{columns: 64, steps: 32}.race},
 	{"attention/T=128/bfloat16", "s", attentionOf{columns: 16, steps: 128}.race},

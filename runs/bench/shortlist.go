@@ -18,8 +18,8 @@ const (
 )
 
 // shortlisted races our beam search with a short list of random words against the same search over the whole
-// vocabulary, with the random weights of n. All translations have the largest length, so that both sides make as many
-// steps.
+// vocabulary, with the random weights of n. All translations have the largest length, so that both sides make the same
+// number of steps.
 func (n network) shortlisted(int8 bool) func(b *bench, r *race) error {
 	return func(b *bench, r *race) error {
 		_, parts, err := b.testSentences(shortPieces, 0)

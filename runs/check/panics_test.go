@@ -36,7 +36,7 @@ func TestPanicsAreErrors(t *testing.T) {
 		var internal *command.InternalError
 		if panicked := errors.As(err, &internal); panicked != (what != "nothing") || panicked &&
 			!strings.Contains(string(internal.Stack), "panics_test.go") {
-			t.Errorf("%s is told as %#v", what, err)
+			t.Errorf("%s gives %#v", what, err)
 		}
 		if errors.Is(err, torch.ErrOutOfMemory) != (what == "memory") {
 			t.Errorf("%s is taken for a lack of memory", what)

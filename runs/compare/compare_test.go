@@ -117,7 +117,7 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// TestUnfair: what is not alike is told key by key.
+// TestUnfair: what is not alike is named key by key.
 func TestUnfair(t *testing.T) {
 	c, _ := asJSON(t, fewRuns(t), "-quick")
 	cosreg := c.Rows[1]
@@ -186,7 +186,7 @@ func TestTranslations(t *testing.T) {
 	}
 }
 
-// TestEvaluations: what runs/evaluate kept in the folders is compared over seeds, other settings are told unless the
+// TestEvaluations: what runs/evaluate kept in the folders is compared over seeds, other settings are named unless the
 // validation text chose them, and what was measured before results.json changed is left out.
 func TestEvaluations(t *testing.T) {
 	folder := fewRuns(t)

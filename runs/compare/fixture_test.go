@@ -19,7 +19,7 @@ type made struct {
 	method string
 	seed   int
 	ppl    float64 // of validation; that of the test text is 1 more
-	wrong  int     // of its 40 translations, so many are wrong in one word
+	wrong  int     // how many of its 40 translations are wrong in one word
 	change func(c *experiment.Config, r map[string]any)
 }
 

@@ -138,8 +138,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// checkByFrequency: the losses by training frequency add up to those of the text, over as many words of each frequency
-// as the text has, and their means are among the scores.
+// checkByFrequency: the losses by training frequency add up to those of the text, over the number of words of each
+// frequency that the text has, and their means are among the scores.
 func checkByFrequency(t *testing.T, r *trained, o *record.Model, sum float64, tokens int, scores map[string]jsonScore) {
 	t.Helper()
 	c, err := experiment.ReadConfig(r.folder)

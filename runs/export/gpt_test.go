@@ -143,7 +143,7 @@ func TestGPTComesBack(t *testing.T) {
 	}
 }
 
-// TestGPTRefusals: what GPT-2 cannot hold is told in one sentence, and nothing is written.
+// TestGPTRefusals: what GPT-2 cannot hold is refused in one sentence, and nothing is written.
 func TestGPTRefusals(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	plain := trainedGPT(t)

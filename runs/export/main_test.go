@@ -29,7 +29,7 @@ func TestBadUsage(t *testing.T) {
 	}
 }
 
-// TestRefusals: what a format cannot hold is told by its key, and nothing is written.
+// TestRefusals: what a format cannot hold is refused by its key, and nothing is written.
 func TestRefusals(t *testing.T) {
 	plain := trained(t, "multi30k", "train.steps=5", "data.tokenize=current", "decode.length_penalty=gnmt",
 		"decode.replace_unk=true")

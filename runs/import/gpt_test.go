@@ -15,7 +15,7 @@ import (
 )
 
 // TestGPT2: a GPT-2 that transformers saved becomes a run with its ids, log-probabilities and continuations, and files
-// that are missing are told in one sentence.
+// that are missing are named in one sentence.
 func TestGPT2(t *testing.T) {
 	place := t.TempDir()
 	from, to := filepath.Join(place, "gpt2"), filepath.Join(place, "run")

@@ -143,7 +143,7 @@ func (a *app) reload() {
 	}
 }
 
-// close lets requests end, and frees the models; what has not ended when ctx is cancelled is told that it will not.
+// close lets requests end, and frees the models; what has not ended when ctx is cancelled gets an error that says so.
 func (a *app) close(ctx context.Context) (err error) {
 	for _, m := range a.models {
 		switch {

@@ -193,7 +193,7 @@ func (a *app) drain(server *http.Server, stop <-chan os.Signal) error {
 		}
 	}()
 	err := server.Shutdown(ctx) // waits for the requests that have begun
-	closed := a.close(ctx)      // those that are left are told
+	closed := a.close(ctx)      // those that are left get an error
 	if err != nil {
 		last, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

@@ -45,7 +45,7 @@ func (p *predictor) reload() error {
 	return old.Close()
 }
 
-// close lets calls end, and frees the model; what has not ended when ctx is cancelled is told that it will not.
+// close lets calls end, and frees the model; what has not ended when ctx is cancelled gets an error that says so.
 func (p *predictor) close(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { p.cancel(models.ErrClosed) })()
 	p.mu.Lock()

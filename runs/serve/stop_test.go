@@ -81,7 +81,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestGrace: what has not been answered when the grace is over is told so, and the error says what to do.
+// TestGrace: a request that has no answer when the grace is over hears so, and the error says what to do.
 func TestGrace(t *testing.T) {
 	a := started(t, "-grace", "200ms")
 	address, stop := listening(t, a)
@@ -111,7 +111,7 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// TestGraceOfLanguageModel: a language model that answers is told, too, when the grace is over.
+// TestGraceOfLanguageModel: a language model that answers hears of it, too, when the grace is over.
 func TestGraceOfLanguageModel(t *testing.T) {
 	p := started(t).models[1].predictor
 	began, end := make(chan bool), make(chan bool)

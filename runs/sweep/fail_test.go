@@ -12,7 +12,7 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
-// TestFailures: a trial that fails is told and left out, and tried again only where that is asked for.
+// TestFailures: a trial that fails is named and left out, and tried again only where that is asked for.
 func TestFailures(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "sweep")
 	file := searchText(t, "search = \"grid\"\nseeds = 1\n[keys]\ntrain.learning_rate = [1.0, 0.1]")

@@ -159,7 +159,7 @@ train.learning_rate = [0.01, 0.001]
 [method.cosreg]
 objective.gamma = [1.0, 2.0]`
 
-// TestGrid: the control has as many trials as the method with the larger grid, the validation text chooses, and only
+// TestGrid: the control has the trials of the method with the larger grid, the validation text chooses, and only
 // what it chose is tested, with all seeds.
 func TestGrid(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "sweep")

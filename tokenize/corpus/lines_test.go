@@ -73,7 +73,7 @@ func TestNumbersOfSome(t *testing.T) {
 		}
 		for i, line := range some.Target.Lines {
 			if got := some.Target.Number(i + 1); fmt.Sprint(got) != line {
-				t.Errorf("of %d lines, %d is told as line %d, and is %s", n, i+1, got, line)
+				t.Errorf("of %d lines, %d is called line %d, and is %s", n, i+1, got, line)
 			}
 		}
 	}

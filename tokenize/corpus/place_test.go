@@ -183,7 +183,7 @@ func TestHoldOut(t *testing.T) {
 				}
 				for i, line := range source {
 					if n := p.Source.Number(i + 1); lines[n-1] != line {
-						t.Fatalf("portion %d, %s: line %d is told as line %d", k, how, i+1, n)
+						t.Fatalf("portion %d, %s: line %d is called line %d", k, how, i+1, n)
 					}
 				}
 				if how == "read" && (k == 0 || k == 1 && c.validation || k == 2 && c.tests) {

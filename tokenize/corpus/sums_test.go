@@ -72,7 +72,7 @@ func TestSumsOfFiles(t *testing.T) {
 	os.Chtimes(path, info.ModTime(), info.ModTime()) // as a tool that keeps times
 	read()
 
-	// A change between counting and encoding is told.
+	// A change between counting and encoding is an error.
 	os.WriteFile(path, content, 0o666)
 	text := read()
 	for _, other := range [][]byte{append(slices.Clone(content), "more\n"...), content[:len(content)/2],

@@ -103,7 +103,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// Test sets that are not the published ones are told by line.
+// Test sets that are not the published ones are named by line.
 func TestDamagedSegments(t *testing.T) {
 	good := fixtures.XML([]string{"one", "two"})
 	for _, c := range []struct{ text, want string }{
@@ -155,7 +155,7 @@ func TestAmbiguous(t *testing.T) {
 	fixtures.Published(t, from, "iwslt14", 30, 2)
 	fixtures.Put(t, from, "unpacked/train.tags.de-en.de", "half\n")
 	mustRun(t, "iwslt14", from, nil)
-	// The archive of another year in the folder is told by what else it holds.
+	// The archive of another year in the folder is known by what else it holds.
 	from = t.TempDir()
 	fixtures.Published(t, from, "iwslt14", 30, 2)
 	fixtures.Published(t, from, "iwslt16", 40, 2)

@@ -23,7 +23,7 @@ func TestGuard(t *testing.T) {
 		t.Errorf("a panic became %v with exit code %d", err, ExitCode(err))
 	}
 	if got := Message(err); got != "aperture: matrix of plain" {
-		t.Errorf("a panic is told as %q", got)
+		t.Errorf("a panic gives %q", got)
 	}
 	var none []int
 	err = Guard(func() error { return fmt.Errorf("%d", none[len(none)]) })
@@ -33,7 +33,7 @@ func TestGuard(t *testing.T) {
 	}
 	if want := "aperture: internal error: runtime error: index out of range [0] with length 0: this is a defect of " +
 		"Aperture, please report it"; Message(err) != want {
-		t.Errorf("a defect is told as %q", Message(err))
+		t.Errorf("a defect gives %q", Message(err))
 	}
 }
 
@@ -63,7 +63,7 @@ func TestStackIsKept(t *testing.T) {
 	text, readErr := os.ReadFile(internal.Kept)
 	if readErr != nil || !strings.Contains(string(text), "guard_test.go") ||
 		!strings.Contains(Message(err), "please report it (details in "+internal.Kept+")") {
-		t.Errorf("%s is told as %q, %v", internal.Kept, Message(err), readErr)
+		t.Errorf("%s gives %q, %v", internal.Kept, Message(err), readErr)
 	}
 
 	if files, _ := filepath.Glob(filepath.Join(os.TempDir(), "aperture-*")); len(files) != 1 {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// What does not reach standard output is an error, unless there was a graver one; a reader that wants no more is told
+// What does not reach standard output is an error, unless there was a graver one; a reader that wants no more hears
 // nothing.
 func TestOutput(t *testing.T) {
 	other := errors.New("another")

@@ -151,7 +151,7 @@ func plainValue(t *testing.T, text string) any {
 	return tree["value"]
 }
 
-// The comparison sees each single key: one that is changed is told, and no other.
+// The comparison sees each single key: one that is changed is named, and no other.
 func TestChangesAreSeen(t *testing.T) {
 	for _, name := range []string{"wmt14/base", "ptb/awd-lstm"} {
 		all := readBefore(t)
@@ -168,7 +168,7 @@ func TestChangesAreSeen(t *testing.T) {
 			other := c
 			setAnother(t, &other, name, was)
 			if d := changes(t, old.Keys, &other); len(d) != 1 || d[0].key != name {
-				t.Errorf("another value of %s than %v is told as %v", name, was, d)
+				t.Errorf("another value of %s than %v gives %v", name, was, d)
 			}
 		}
 	}

@@ -352,7 +352,7 @@ func TestParseBySize(t *testing.T) {
 	}
 }
 
-// TestUnreadKeys: what the user gives and nothing reads is told, but not what a resolved configuration leaves at its
+// TestUnreadKeys: what the user gives and nothing reads is named, but not what a resolved configuration leaves at its
 // default.
 func TestUnreadKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.vec")
@@ -362,7 +362,7 @@ func TestUnreadKeys(t *testing.T) {
 	for _, c := range []struct {
 		spec *Spec
 		args string
-		key  string // empty: nothing is told
+		key  string // empty: nothing is named
 	}{
 		{testSpec(t), "-method=mle -vectors=" + file, "mle has no use for objective.vectors"},
 		{testSpec(t), "-method=vmf -vectors=" + file, ""},

@@ -109,7 +109,7 @@ func TestRandomKills(t *testing.T) {
 	}
 }
 
-// run kills the program at so many moments, in as many rounds as that takes, each of which is compared at its end.
+// run kills the program at a number of moments, in the rounds that it takes, each of which is compared at its end.
 func (k killed) run(t *testing.T, folder string, moments int) {
 	whole, random := strings.ReplaceAll(t.Name(), "/", "-")+"-whole", rand.New(rand.NewPCG(uint64(moments), 4))
 	began := time.Now()

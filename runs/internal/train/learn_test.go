@@ -14,7 +14,7 @@ import (
 )
 
 // One update has the same gradients however it is cut into batches, penalties included. With plain gradient descent the
-// weights after some updates tell: an update is the whole corpus, as one batch or as many.
+// weights after some updates tell: an update is the whole corpus, as one batch or as several.
 func TestAccumulatedBatchesAreOneBatch(t *testing.T) {
 	folder := workplace(t)
 	trained := func(out string, arguments ...string) map[string][]float64 {

@@ -13,7 +13,7 @@ import (
 )
 
 // units are settings of what the two languages' symbols are, with the types of their vocabularies, the four special
-// ones included; 0 is as many as there are.
+// ones included; 0 is all of them.
 var units = map[string]struct {
 	settings       []string
 	source, target int

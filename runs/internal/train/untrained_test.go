@@ -52,7 +52,7 @@ func TestTooShort(t *testing.T) {
 	}
 }
 
-// Outputs are told to be alike where most are one line, and the references are not.
+// Outputs are called alike where most are one line, and the references are not.
 func TestMostlyOne(t *testing.T) {
 	if got := mostlyOne("test", []string{"...", "a", "..."}, []string{"a", "b", "c"}); got != `2 of 3 translations of test are "..."` {
 		t.Errorf("it says %q", got)
@@ -65,7 +65,7 @@ func TestMostlyOne(t *testing.T) {
 	}
 }
 
-// What a mean cosine means is told for all of its range.
+// What a mean cosine means is said for all of its range.
 func TestConeWords(t *testing.T) {
 	for cosine, want := range map[float64]string{0.9: "narrow cone", 0.2: "narrow cone", 0.1: "lean one way",
 		0.01: "all directions", -0.1: "all directions"} {

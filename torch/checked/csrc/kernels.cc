@@ -173,8 +173,8 @@ at::Tensor &copy_(at::Tensor &self, const at::Tensor &source, bool returns_at_on
   now_running("aten::copy_");
   const bool upload = !is_ours(source), download = !is_ours(self);
   if (upload || !download) count(upload ? &Counts::uploads : &Counts::operators, "aten::copy_");
-  // libtorch waits for the device in every copy between the two sides that is not told to return at once; one to the
-  // host that is told so is read too early.
+  // libtorch waits for the device in every copy between the two sides that need not return at once; one to the
+  // host that returns at once is read too early.
   if (download || (upload && !returns_at_once)) count(&Counts::waits, upload ? "an upload that waits" : "aten::copy_");
   TORCH_CHECK(!download || !returns_at_once, "a copy to the host that returns at once is read before it is there");
   const at::AutoDispatchBelowADInplaceOrView below;

@@ -11,7 +11,7 @@
 // once (step_panels.h), and each panel's products are followed by all that is
 // elementwise while their sums are at hand. Forwards a step is a part for each layer,
 // one for attention, which threads share by sentences, and one for o; backwards
-// likewise. The weights' gradients are one product each.
+// they are the same. The weights' gradients are one product each.
 //
 // Results and gradients have the same bits for any number of threads, as those of
 // lstm.cc have, and for the same reasons.

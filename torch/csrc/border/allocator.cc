@@ -11,8 +11,8 @@
 // other, with a small one made in between, took 1,800 MB.
 //
 // oneDNN, and libtorch's side of it, each keep what they prepared for the last 1,024 shapes that were multiplied, half
-// a megabyte each. A translator's training in bfloat16 has as many within an epoch, since its batches have all lengths;
-// preparing one takes 0.2 ms. An update has some thirty, and 128 are kept.
+// a megabyte each. A translator's training in bfloat16 has that number within an epoch, since its batches have all
+// lengths; preparing one takes 0.2 ms. An update has some thirty, and 128 are kept.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <malloc.h>

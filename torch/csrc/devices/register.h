@@ -4,7 +4,7 @@
 
 namespace ap {
 
-// A register of so many floats, at any address.
+// A register of `lanes` floats, at any address.
 template <int lanes>
 struct Register;
 

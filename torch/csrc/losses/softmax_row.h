@@ -13,8 +13,8 @@
 
 namespace ap {
 
-// The rows that are worked on at a time, of so many with that many bytes of logits each: on the CPU as its cache has
-// it, on an accelerator as many as make half a gigabyte.
+// The rows that are worked on at a time, of `rows` with `bytes` of logits each: on the CPU as its cache has
+// room, on an accelerator those that make half a gigabyte.
 int64_t chunk_rows(int64_t rows, int64_t bytes, bool on_cpu);
 
 // A weighted term that counts nothing is left out: 0 times infinity is no number.

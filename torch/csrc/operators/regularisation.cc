@@ -1,5 +1,5 @@
 // Locked dropout and the means of activation regularisation on an accelerator, where each of libtorch's operators is a
-// launch: with formulas of their own they take half as many as composed ones do with autograd's.
+// launch: with formulas of their own they take half the launches of composed ones with autograd's.
 //
 // Legend: T time steps, B columns, D width.
 #include <ATen/Functions.h>

@@ -140,7 +140,7 @@ ap_error ap_group_barrier(ap_group g) {
 
 ap_error ap_group_gather(ap_group g, const void *data, int64_t n, void **all, int64_t *sizes) {
   return guard([&] {
-    // Sizes first, then as many bytes of each as the longest has.
+    // Sizes first, then of each the number of bytes that the longest has.
     auto gather = [&](at::Tensor mine) {
       std::vector<std::vector<at::Tensor>> parts(1);
       for (int r = 0; r < group(g).size; ++r) parts[0].push_back(at::empty_like(mine));

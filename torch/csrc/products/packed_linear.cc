@@ -53,7 +53,7 @@ void block_sums(const StepPanels &panels, int64_t p, const float *x_NI, int64_t 
   }
 }
 
-// W [O,I] as panels whose parts are blocks of so many inputs.
+// W [O,I] as panels whose parts are blocks of `block` inputs.
 StepPanels panels_in_blocks(const at::Tensor &w_OI, int64_t block) {
   return StepPanels::of_columns(w_OI.t().split(block));
 }

@@ -28,7 +28,7 @@ at::Tensor int8_linear(const at::Tensor &x_NI, const at::Tensor &weight, const a
 at::Tensor packed_linear(const at::Tensor &x_NI, const at::Tensor &weight, const at::Tensor &bias_O, bool relu);
 
 // How many tasks to make of `units` pieces that hold `rows` rows, each of which
-// costs that many multiplications: as many for each thread, of about `size` rows;
+// costs that many multiplications: the same number for each thread, of about `size` rows;
 // one where waking the other threads would cost more than it saves.
 inline int64_t count_tasks(int64_t units, int64_t rows, int64_t size, double cost) {
   const int64_t threads = at::get_num_threads();

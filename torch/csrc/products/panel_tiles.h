@@ -38,7 +38,7 @@ __attribute__((always_inline)) inline void tile(const float *a, int64_t lda, con
 
 // The product with a panel of V vectors, W of them and at most Most rows at a time,
 // in groups of rows that are as equal as can be. `depth` rows of the panel are
-// worked through at a time: these and as many that follow stay in the second-level
+// worked through at a time: these and the next `depth` stay in the second-level
 // cache while all rows of a go through. What follows in memory, as much as this part
 // of the panel, is fetched by the first groups, each its share.
 //

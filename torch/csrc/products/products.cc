@@ -1,4 +1,4 @@
-// How long matrix products take, so that what a step spends on the rest is told.
+// How long matrix products take, so that what a step spends on the rest is known.
 //
 // libtorch calls an observer round each operator (at::RecordFunction, what its
 // profiler is made of): those that are one matrix product are timed. It is there

@@ -58,7 +58,7 @@ void pack_gates(const Source &s, int64_t H, int64_t j, int64_t n, float *rows, f
   }
 }
 
-// The panels of columns [j, j + n) of so many rows, `size` elements from one panel to the next. A few rows at a time go
+// The panels of columns [j, j + n) of `rows` rows, `size` elements from one panel to the next. A few rows at a time go
 // to all panels, so that rows are read from end to end: panel by panel each row would be on another page.
 AP_KERNEL(void, pack_columns, const Source &s, int64_t rows, int64_t j, int64_t n, float *panels, int64_t size) {
   constexpr int64_t width = 2 * kLanes, block = 8;

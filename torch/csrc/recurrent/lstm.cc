@@ -7,7 +7,7 @@
 //
 // The products with W_ih are one for all steps. A step is the product with W_hh,
 // packed into panels once for all of them (step_panels.h), and the gates, which follow
-// each panel while its sums are at hand. Backwards likewise; the weights'
+// each panel while its sums are at hand. Backwards it is the same; the weights'
 // gradients are one product each. The mask is applied where W_hh is packed and
 // drawn again for its gradient, so no dropped copy of W_hh is kept.
 //
