@@ -80,8 +80,8 @@ func (m *Transformer) stepVectors(words []int64, step int64, shape ...int64) tor
 }
 
 // Reorder makes hypothesis order[i] the new hypothesis i, and keeps only the sentences that still decode: sentence
-// keep[b] becomes sentence b (nil keeps all). order is by hypothesis of the new arrangement, in the old numbering, as
-// many for each sentence.
+// keep[b] becomes sentence b (nil keeps all). order is by hypothesis of the new arrangement, in the old numbering, the
+// same number for each sentence.
 func (c *Cache) Reorder(order []int64, keep []int64, d torch.Device) {
 	if len(c.crossK) > 0 {
 		sentences := c.crossK[0].Size(0)

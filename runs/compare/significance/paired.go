@@ -163,8 +163,8 @@ func (c *coins) heads() bool {
 	return heads
 }
 
-// Pool adds up the counts of runs that differ in their seed, segment by segment. There is at least one, and all have as
-// many segments.
+// Pool adds up the counts of runs that differ in their seed, segment by segment. There is at least one, and all have the
+// same number of segments.
 func Pool(seeds []score.Counted) score.Counted {
 	pooled := seeds[0]
 	pooled.Counts = make([][]float64, len(seeds[0].Counts))
