@@ -88,3 +88,20 @@ func TestCommittedTrials(t *testing.T) {
 		}
 	}
 }
+
+// TestCommittedPage: the table of evidence-multi30k.md is what the runs that are kept say.
+func TestCommittedPage(t *testing.T) {
+	const folder = "../../docs/results/evidence-multi30k"
+	page, err := os.ReadFile(folder + ".md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, _, err := swept(t, filepath.Join(folder, searchFile), "-table", "-out", folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, _, _ := strings.Cut(made, "\n\n")
+	if !strings.HasPrefix(table, "| method |") || !strings.Contains(string(page), "\n\n"+table+"\n\n") {
+		t.Errorf("the table of evidence-multi30k.md is stale: its command makes\n%s", table)
+	}
+}
