@@ -186,6 +186,28 @@ func TestTranslations(t *testing.T) {
 	}
 }
 
+// TestReferencesAreGone: a run whose references are gone is named once, whatever it is compared with, with the folder
+// that they were in.
+func TestReferencesAreGone(t *testing.T) {
+	folder, corpus := t.TempDir(), corpusFolder(t)
+	for _, method := range []string{"mle", "cosreg", "spectrum"} {
+		makeRun(t, folder, corpus, made{method: method, seed: 1, ppl: 5, wrong: 20})
+	}
+	if err := os.RemoveAll(corpus); err != nil {
+		t.Fatal(err)
+	}
+	c, log := asJSON(t, folder, "-quick")
+	said := "test: its references are gone: there is no folder " + corpus + ", which its config.toml names"
+	if strings.Count(log, said) != 3 || strings.Count(log, "\n") != 3 || strings.Contains(log, "-data") {
+		t.Errorf("the log says\n%s", log)
+	}
+	for _, r := range c.Rows[1:] {
+		if test := r.Tests["test"]; test.BLEU != nil {
+			t.Errorf("%s is tested: %+v", r.Name, test)
+		}
+	}
+}
+
 // TestEvaluations: what runs/evaluate kept in the folders is compared over seeds, other settings are named unless the
 // validation text chose them, and what was measured before results.json changed is left out.
 func TestEvaluations(t *testing.T) {

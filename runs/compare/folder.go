@@ -18,6 +18,7 @@ import (
 	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/runs/internal/report"
+	"github.com/aperture-ml/aperture/tokenize/score"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
@@ -31,10 +32,11 @@ type trained struct {
 	records []report.Record
 	// evaluations are those that runs/evaluate kept: record.Evaluations.
 	evaluations map[string]*record.Evaluation
-	numbers     map[string]float64 // by the names of measures
-	model       *record.Model      // nil where it was not opened
-	machine     string             // that it ran on, in words; empty where env.json is gone
-	changed     []string           // files of its code with changes that are in no commit
+	numbers     map[string]float64        // by the names of measures
+	model       *record.Model             // nil where it was not opened
+	counts      map[string]*score.Counted // of its outputs, by test text
+	machine     string                    // that it ran on, in words; empty where env.json is gone
+	changed     []string                  // files of its code with changes that are in no commit
 }
 
 // find gives the run folders that are named, or that lie within those that are named, one below the other at most two

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/runs/compare/significance"
 	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/tokenize/score"
@@ -80,11 +82,11 @@ func (t *textTest) translations(control, r *row, log io.Writer) error {
 		if other == nil || !run.translates() || !other.translates() {
 			continue
 		}
-		a, err := outputs(other, t.Text, log)
+		a, err := other.counted(t.Text, log)
 		if err != nil {
 			return err
 		}
-		b, err := outputs(run, t.Text, log)
+		b, err := run.counted(t.Text, log)
 		if err != nil {
 			return err
 		}
@@ -115,13 +117,34 @@ func (t *textTest) translations(control, r *row, log io.Writer) error {
 	return nil
 }
 
-// outputs counts what a run's translation of a test text is made of, nil where it is not there or not that of
+// counted is what count gives. It counts, and says why not, once.
+func (t *trained) counted(text string, log io.Writer) (*score.Counted, error) {
+	if c, ok := t.counts[text]; ok {
+		return c, nil
+	}
+	c, err := t.count(text, log)
+	if err != nil {
+		return nil, err
+	}
+	if t.counts == nil {
+		t.counts = map[string]*score.Counted{}
+	}
+	t.counts[text] = c
+	return c, nil
+}
+
+// count counts what a run's translation of a test text is made of, nil where it is not there or not that of
 // results.json.
-func outputs(t *trained, text string, log io.Writer) (*score.Counted, error) {
+func (t *trained) count(text string, log io.Writer) (*score.Counted, error) {
 	path := filepath.Join(t.folder, record.SamplesDir, filepath.Base(text)+"."+t.data.Target)
 	hyps, err := os.ReadFile(path)
 	if err != nil {
 		fmt.Fprintf(log, "%s is not tested on %s: %v\n", t.folder, text, err)
+		return nil, nil
+	}
+	if err := files.NoFolder(t.data.Dir); t.data.Dir != "" && err != nil {
+		fmt.Fprintf(log, "%s is not tested on %s: its references are gone: %v, which its %s names from where the run "+
+			"was started\n", t.folder, text, err, keys.File)
 		return nil, nil
 	}
 	lines, err := t.data.ReadLines(text)
