@@ -13,11 +13,10 @@ import (
 // keptElement is an element of a text that is not to be translated, by the places of its first and last tag among tags.
 type keptElement struct{ first, last int }
 
-// inset is where a kept element stands in a translation, in bytes, and what is written there. Its to is 0 where the
-// translation does not hold the element's text.
+// inset is where a kept element stands in a translation, and what is written there.
 type inset struct {
-	from, to int
-	html     string
+	span
+	html string
 }
 
 // untranslated reports whether a tag's attributes say that its contents stay as they are.
@@ -103,55 +102,91 @@ func (x *marked) keep() (all [][2]int) {
 	return all
 }
 
-// insets finds the text of each kept element in a translation, whose words then belong to that place of the source. A
-// text may stand there more than once: where it stands as a word, and by the links, comes first. inside tells which
-// tags belong to kept elements.
-func (x *marked) insets(text string, source, target []span, links []int) (sets []inset, inside []bool) {
-	inside = make([]bool, len(x.tags))
-	linked := slices.Clone(links)
-	taken := make([]bool, len(text)) // bytes that are an element's already
-	for _, e := range x.kept {
+// findKept finds the text of each kept element in the line, whose words then belong to that place of the source. A text
+// may stand there more than once: where it splits no word comes first, then where the links lead.
+func (w *writer) findKept() {
+	links := slices.Clone(w.links)
+	taken := make([]bool, len(w.line)) // bytes that are an element's already
+	found := map[string][]place{}
+	w.lost = map[int]string{}
+	for _, e := range w.kept {
 		for i := e.first; i <= e.last; i++ {
-			inside[i] = true
+			w.inside[i] = true
 		}
-		from, to := x.tags[e.first].at, x.tags[e.last].at
-		set, best := inset{html: x.raw(e.first, e.last, from, to)}, -1
-		kept := x.textOf(e)
-		for at := 0; ; at++ {
-			next := strings.Index(text[at:], kept)
-			if next < 0 {
-				break
-			}
-			at += next
-			end, score := at+len(kept), 0
-			if slices.Contains(taken[at:end], true) {
-				continue
-			}
-			if !splitsWord(text, at) && !splitsWord(text, end) {
-				score += 2
-			}
-			first, last := wordsIn(target, at, end)
-			for _, s := range linked[first:last] {
-				if s >= 0 && source[s].from < to && from < source[s].to {
-					score++
-					break
-				}
-			}
-			if score > best {
-				set.from, set.to, best = at, end, score
-			}
+		from, to := w.tags[e.first].at, w.tags[e.last].at
+		raw, text := w.raw(e.first, e.last, from, to), w.textOf(e)
+		places, known := found[text]
+		if !known {
+			places = w.standsAt(text)
 		}
-		word := slices.IndexFunc(source, func(s span) bool { return s.to > from })
-		first, last := wordsIn(target, set.from, set.to)
-		for w := first; w < last; w++ {
-			links[w] = word
+		linked := func(s int) bool { return s >= 0 && w.source[s].from < to && from < w.source[s].to }
+		best := choose(places, taken, func(p place) bool { return slices.ContainsFunc(links[p.first:p.last], linked) })
+		if best < 0 {
+			w.lost[e.first] = raw
+			found[text] = nil
+			continue
 		}
-		for i := set.from; i < set.to; i++ {
+		p := places[best]
+		word, _ := wordsIn(w.source, from, to)
+		for i := p.first; i < p.last; i++ {
+			w.links[i] = word
+		}
+		for i := p.from; i < p.to; i++ {
 			taken[i] = true
 		}
-		sets = append(sets, set)
+		w.insets = append(w.insets, inset{p.span, raw})
+		if best == 0 { // as where the translation has them in their order
+			found[text] = places[1:]
+		} else {
+			found[text] = slices.Delete(places, best, best+1)
+		}
 	}
-	return sets, inside
+	slices.SortFunc(w.insets, func(a, b inset) int { return a.from - b.from })
+}
+
+// place is where a text stands in the line.
+type place struct {
+	span
+	first, last int  // the words [first, last) that have bytes of it
+	whole       bool // it splits no word
+}
+
+// choose gives which of places an element gets, given the bytes that are taken and whether links lead to a place: -1
+// for none.
+func choose(places []place, taken []bool, linked func(place) bool) int {
+	best := -1
+	for i, p := range places {
+		switch {
+		case slices.Contains(taken[p.from:p.to], true):
+		case best >= 0 && places[best].whole && !p.whole:
+			return best
+		case linked(p):
+			return i
+		case best < 0:
+			best = i
+		}
+	}
+	return best
+}
+
+// standsAt are the places of a text in the line, those that split no word first.
+func (w *writer) standsAt(text string) []place {
+	var whole, other []place
+	for at := 0; ; at++ {
+		next := strings.Index(w.line[at:], text)
+		if next < 0 {
+			return append(whole, other...)
+		}
+		at += next
+		p := place{span: span{at, at + len(text)}}
+		p.first, p.last = wordsIn(w.target, p.from, p.to)
+		p.whole = !splitsWord(w.line, p.from) && !splitsWord(w.line, p.to)
+		if p.whole {
+			whole = append(whole, p)
+		} else {
+			other = append(other, p)
+		}
+	}
 }
 
 // splitsWord reports whether letters stand on both sides of a place.

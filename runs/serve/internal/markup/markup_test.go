@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
+
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 // translated is a document with each of its texts translated.
@@ -184,5 +187,45 @@ func tagsOf(document string, xml bool) map[string]int {
 		default:
 			counts[raw]++
 		}
+	}
+}
+
+// TestLargeDocuments: a document takes time by its length, whatever its tags, and loses none of them.
+func TestLargeDocuments(t *testing.T) {
+	const bytes, most = 1 << 17, 5 * time.Second
+	began := fixtures.ProcessorTime()
+	for _, unit := range []string{"<b>x</b> ", "</b>x ", "<b>x ", "<b></i>", "<b></i>x ", "<b>x</i> ", "<code>a</code> b ",
+		"<b>x <i>y</b> z</i> ", "<!-- c -->x ", "<p>x"} {
+		n := bytes / len(unit)
+		document := strings.Repeat(unit, n) + strings.Repeat("</b> ", n)
+		for _, xml := range []bool{false, true} {
+			out := translatedAs(Options{XML: xml}, document, func(text Text) Translation {
+				x := Translation{Text: text.Line}
+				for i := range strings.Fields(text.Line) {
+					x.Words = append(x.Words, []int{i})
+				}
+				return x
+			})
+			for _, tag := range []string{"<b>", "</b>", "<i>", "</i>", "<code>", "</code>", "<!-- c -->", "<p>"} {
+				if was, is := strings.Count(document, tag), strings.Count(out, tag); was != is {
+					t.Errorf("%q n times, XML %v: of %d %s %d are left", unit, xml, was, tag, is)
+				}
+			}
+			if took := fixtures.ProcessorTime() - began; took > most {
+				t.Fatalf("%q n times, XML %v: %v of a processor are over", unit, xml, took)
+			}
+		}
+	}
+}
+
+// TestDeepNesting: the outer elements hold a word, and the tags of what lies too deep stand by themselves.
+func TestDeepNesting(t *testing.T) {
+	const depth = deepest + 10
+	in := strings.Repeat("<b>", depth) + "x" + strings.Repeat("</b>", depth) + " y"
+	out := translated(in, shouting(backwards))
+	// The ten innermost elements lie too deep. Their end tags stand before the word behind them.
+	want := strings.Repeat("</b>", 10) + "Y " + strings.Repeat("<b>", depth) + "X" + strings.Repeat("</b>", deepest)
+	if out != want {
+		t.Errorf("%s, want %s", out, want)
 	}
 }

@@ -66,102 +66,163 @@ func wordsOf(text string) (spans []span) {
 // element whose words are scattered is opened again for each run of them. Tags without words stand before the
 // translation of the word that followed them.
 func (x *marked) write(t Translation) string {
-	source, target := wordsOf(x.text), wordsOf(t.Text)
-	links := make([]int, len(target)) // of each word of the translation, -1 for none
-	for i := range links {
-		links[i] = -1
-		if len(t.Words) == len(target) && len(t.Words[i]) > 0 {
-			links[i] = min(t.Words[i][0], len(source)-1)
+	w := &writer{marked: x, line: t.Text, source: wordsOf(x.text), target: wordsOf(t.Text),
+		inside: make([]bool, len(x.tags))}
+	w.links = make([]int, len(w.target))
+	for i := range w.links {
+		w.links[i] = -1
+		if len(t.Words) == len(w.target) && len(t.Words[i]) > 0 {
+			w.links[i] = min(t.Words[i][0], len(w.source)-1)
 		}
 	}
-	insets, inside := x.insets(t.Text, source, target, links)
-	within := make([][]int, len(source)) // the elements of each source word, the outer ones first
-	for w, s := range source {
-		for i, tag := range x.tags {
-			if tag.open == 1 && tag.at < s.to && x.tags[tag.pair].at > s.from && !inside[i] && !inside[tag.pair] {
-				within[w] = append(within[w], i)
+	w.findKept()
+	within := w.elements()
+	before := w.alone(within)
+	for i, s := range w.target {
+		elements := w.open
+		if w.links[i] >= 0 {
+			elements = within[w.links[i]]
+		}
+		w.change(elements, s.from, before[i])
+		w.put(s.to)
+	}
+	w.change(nil, w.at, before[len(w.target)])
+	w.put(len(w.line))
+	return w.b.String()
+}
+
+// writer puts the tags of a text into its translation, a line.
+type writer struct {
+	*marked
+	line           string
+	source, target []span         // words
+	links          []int          // for each word of the line its source word, -1 for none
+	inside         []bool         // the tags of kept elements
+	insets         []inset        // of the kept elements that stand in the line, in order
+	lost           map[int]string // what the other ones were, by their first tag
+
+	b    strings.Builder
+	at   int   // the place in the line up to which it is written
+	set  int   // the first of the insets that may reach beyond that place
+	open []int // the elements that are open, the outer ones first
+}
+
+// elements are those in which each source word stands, without the kept ones.
+func (w *writer) elements() (within [][]int) {
+	var here []int
+	next := 0
+	for _, s := range w.source {
+		for ; next < len(w.tags) && w.tags[next].at < s.to; next++ {
+			if t := w.tags[next]; t.open == 1 && !w.inside[next] && !w.inside[t.pair] {
+				here = append(here, next)
 			}
 		}
+		here = slices.DeleteFunc(here, func(e int) bool { return w.tags[w.tags[e].pair].at <= s.from })
+		within = append(within, slices.Clone(here))
 	}
-	placed := map[int]bool{}
-	for _, s := range links {
+	return within
+}
+
+// alone are the tags that stand by themselves before each word of the line, and at its end, given the elements of each
+// source word: those of elements without words, too, and the kept elements that were lost.
+func (w *writer) alone(within [][]int) (before [][]string) {
+	placed := make([]bool, len(w.tags))
+	for _, s := range w.links {
 		if s >= 0 {
 			for _, e := range within[s] {
-				placed[e] = true
+				placed[e], placed[w.tags[e].pair] = true, true
 			}
 		}
 	}
-	before := make([][]string, len(target)+1) // tags that stand before a word, or at the end
-	for i, tag := range x.tags {
-		raw := tag.raw
-		if k := slices.IndexFunc(x.kept, func(e keptElement) bool { return e.first == i }); k >= 0 && insets[k].to == 0 {
-			raw = insets[k].html // the translation does not hold its text
-		} else if inside[i] || tag.open == 1 && placed[i] || tag.open == -1 && placed[tag.pair] {
-			continue
-		}
-		next := slices.IndexFunc(source, func(s span) bool { return s.from >= tag.at })
-		at := len(target)
-		if next >= 0 {
-			for w, s := range links { // the first word whose source is the next one, or comes after it
-				if s >= next && (at == len(target) || s < links[at]) {
-					at = w
-				}
+	before = make([][]string, len(w.target)+1)
+	places, next := w.places(), 0
+	for i, tag := range w.tags {
+		raw, lost := w.lost[i]
+		if !lost {
+			if raw = tag.raw; w.inside[i] || placed[i] {
+				continue
 			}
 		}
-		for _, set := range insets {
-			if at < len(target) && set.from < target[at].from && target[at].from < set.to { // not into one
-				at = slices.IndexFunc(target, func(s span) bool { return s.to > set.from })
+		for next < len(w.source) && w.source[next].from < tag.at {
+			next++
+		}
+		before[places[next]] = append(before[places[next]], raw)
+	}
+	return before
+}
+
+// places are, for each source word and for the end, the words of the line before which tags stand that stood before it:
+// the first word whose source is this one, or else the nearest one behind it, and outside of insets.
+func (w *writer) places() []int {
+	places := slices.Repeat([]int{len(w.target)}, len(w.source)+1)
+	for i, s := range slices.Backward(w.links) {
+		if s >= 0 {
+			places[s] = i
+		}
+	}
+	begins := make([]int, len(w.target)+1) // the word in which the inset begins that a word begins in, or that word
+	for i := range begins {
+		begins[i] = i
+	}
+	for _, set := range w.insets {
+		first, last := wordsIn(w.target, set.from, set.to)
+		for i := first; i < last; i++ {
+			if w.target[i].from > set.from {
+				begins[i] = first
 			}
 		}
-		before[at] = append(before[at], raw)
 	}
-	var b strings.Builder
-	var open []int
-	put := func(from, to int) {
-		for from < to {
-			end, html := to, ""
-			for _, set := range insets {
-				switch {
-				case set.to <= from || set.from >= end:
-				case set.from > from:
-					end = set.from
-				default: // what is left of it says nothing more
-					if end = min(to, set.to); set.from == from {
-						html = set.html
-					}
-					from = end
-				}
-			}
-			b.WriteString(html + escape(t.Text[from:end]))
-			from = end
+	for s := len(w.source) - 1; s >= 0; s-- {
+		if places[s] == len(w.target) {
+			places[s] = places[s+1]
 		}
 	}
-	last := 0
-	change := func(to []int, gap span, tags []string) {
-		same := 0
-		for same < len(open) && same < len(to) && open[same] == to[same] {
-			same++
-		}
-		for i := len(open) - 1; i >= same; i-- {
-			b.WriteString(x.tags[x.tags[open[i]].pair].raw)
-		}
-		put(gap.from, gap.to)
-		b.WriteString(strings.Join(tags, ""))
-		for _, e := range to[same:] {
-			b.WriteString(x.tags[e].raw)
-		}
-		open = to
+	for s, i := range places {
+		places[s] = begins[i]
 	}
-	for w, s := range target {
-		to := open
-		if links[w] >= 0 {
-			to = within[links[w]]
-		}
-		change(to, span{last, s.from}, before[w])
-		put(s.from, s.to)
-		last = s.to
+	return places
+}
+
+// change closes and opens elements before the word at a place, where tags stand. The space before it lies within those
+// that stay open.
+func (w *writer) change(elements []int, place int, tags []string) {
+	same := 0
+	for same < len(w.open) && same < len(elements) && w.open[same] == elements[same] {
+		same++
 	}
-	change(nil, span{}, before[len(target)])
-	put(last, len(t.Text))
-	return b.String()
+	for _, e := range slices.Backward(w.open[same:]) {
+		w.b.WriteString(w.tags[w.tags[e].pair].raw)
+	}
+	w.put(place)
+	for _, raw := range tags {
+		w.b.WriteString(raw)
+	}
+	for _, e := range elements[same:] {
+		w.b.WriteString(w.tags[e].raw)
+	}
+	w.open = elements
+}
+
+// put writes the line up to a place, with the insets that begin there.
+func (w *writer) put(to int) {
+	for w.at < to {
+		for w.set < len(w.insets) && w.insets[w.set].to <= w.at {
+			w.set++
+		}
+		set := inset{span: span{from: to}}
+		if w.set < len(w.insets) {
+			set = w.insets[w.set]
+		}
+		switch {
+		case set.from > w.at: // the line itself, up to it
+			end := min(to, set.from)
+			w.b.WriteString(escape(w.line[w.at:end]))
+			w.at = end
+		case set.from == w.at:
+			w.b.WriteString(set.html)
+			fallthrough
+		default: // what is left of it says nothing more
+			w.at = min(to, set.to)
+		}
+	}
 }

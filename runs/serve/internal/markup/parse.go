@@ -1,0 +1,206 @@
+package markup
+
+import (
+	"strings"
+	"sync"
+
+	"golang.org/x/net/html"
+)
+
+// Parse cuts a document into texts. It takes any text: what is not closed, or was not opened, stands by itself.
+func Parse(document string, o Options) Document {
+	p := &parser{Options: o, document: document, tokens: newTokens(document, o.XML), closed: lastEnds(document)}
+	p.border = func(name string, _ html.TokenType) bool { return blocks[name] }
+	if o.XML {
+		p.border = outline(document)
+	}
+	p.begin()
+	for {
+		switch t := p.read(); {
+		case t.kind == html.ErrorToken:
+			p.text.WriteString(html.UnescapeString(t.raw)) // "<" at the end, or nothing
+			p.end()
+			return p.done
+		case p.skip != "":
+			p.copy(t)
+		case t.kind == html.TextToken:
+			p.text.WriteString(html.UnescapeString(t.raw))
+		case p.kept >= 0 && t.kind != html.EndTagToken && (t.border || t.verbatim) && p.closed(p.keptName) > t.from:
+			p.copyKept(t)
+		case t.kind == html.StartTagToken && (t.verbatim || t.border && (o.XML || holds[t.name]) && t.keep):
+			p.end()
+			p.done = append(p.done, part{raw: t.raw})
+			p.skip, p.depth = t.name, 1
+		case t.border || t.kind == html.DoctypeToken || !strings.HasSuffix(t.raw, ">"):
+			// What the document's end cuts off has to stay there: all that came behind would be part of it.
+			p.end()
+			p.done = append(p.done, part{raw: t.raw})
+		default:
+			p.put(t)
+		}
+	}
+}
+
+// parser cuts a document into parts, token by token.
+type parser struct {
+	Options
+	tokens
+	document string
+	border   func(name string, kind html.TokenType) bool // see outline
+	closed   func(name string) int                       // see lastEnds
+	to       int                                         // the end of the token at hand
+	done     Document
+
+	// The text at hand.
+	text     strings.Builder
+	tags     []tag
+	open     map[string][]int // by name, the tags that begin an element, and that nothing has closed
+	elements []keptElement
+	kept     int    // the tag that begins what is not to be translated, -1 for none
+	keptName string // its name
+	keptFrom int    // its place in the document
+
+	skip  string // the name of the element that is copied, empty for none
+	depth int    // how many elements of this name are open
+}
+
+// token is one of a document.
+type token struct {
+	kind     html.TokenType
+	raw      string
+	from, to int    // its place in the document
+	name     string // of a tag
+	border   bool   // a text ends here
+	verbatim bool   // its element's contents are no text to translate
+	keep     bool   // it begins an element that is not to be translated
+}
+
+func (p *parser) read() token {
+	kind, raw := p.next()
+	t := token{kind: kind, raw: raw, from: p.to, to: p.to + len(raw)}
+	p.to = t.to
+	if kind == html.ErrorToken {
+		return t
+	}
+	attributes := false
+	if isTag(kind) {
+		var name []byte
+		name, attributes = p.TagName()
+		t.name = string(name)
+	}
+	t.border, t.verbatim = p.border(t.name, kind), !p.XML && verbatim[t.name]
+	t.keep = kind == html.StartTagToken && (p.Ignored[t.name] || attributes && untranslated(p.Tokenizer))
+	return t
+}
+
+// begin begins a text.
+func (p *parser) begin() {
+	p.text, p.tags, p.open, p.elements, p.kept = strings.Builder{}, nil, map[string][]int{}, nil, -1
+}
+
+// end ends a text, and begins the next one.
+func (p *parser) end() {
+	x := &marked{text: p.text.String(), tags: p.tags, kept: p.elements, lines: p.Lines}
+	p.done = append(p.done, x.parts()...)
+	p.begin()
+}
+
+// copy copies a token of an element that is copied.
+func (p *parser) copy(t token) {
+	p.done = append(p.done, part{raw: t.raw})
+	switch {
+	case t.name != p.skip:
+	case t.kind == html.StartTagToken:
+		p.depth++
+	case t.kind == html.EndTagToken:
+		if p.depth--; p.depth == 0 {
+			p.skip = ""
+		}
+	}
+}
+
+// copyKept ends a text within what is not to be translated, which is copied then, up to a token and beyond it.
+func (p *parser) copyKept(t token) {
+	first := p.kept
+	p.skip, p.depth = p.keptName, 1
+	for _, i := range p.open[p.skip] {
+		if i > first {
+			p.depth++
+		}
+	}
+	before := p.text.String()[:p.tags[first].at]
+	p.text.Reset()
+	p.text.WriteString(before)
+	p.tags = p.tags[:first]
+	for i, t := range p.tags {
+		if t.pair >= first {
+			p.tags[i].open, p.tags[i].pair = 0, -1
+		}
+	}
+	p.end()
+	p.done = append(p.done, part{raw: p.document[p.keptFrom:t.to]})
+}
+
+// put puts a tag, or a comment, into the text.
+func (p *parser) put(t token) {
+	here := len(p.tags)
+	p.tags = append(p.tags, tag{raw: t.raw, at: p.text.Len(), pair: -1})
+	switch t.kind {
+	case html.StartTagToken:
+		p.open[t.name] = append(p.open[t.name], here)
+		if p.kept < 0 && (t.keep || !p.XML && t.name == "code") {
+			p.kept, p.keptName, p.keptFrom = here, t.name, t.from
+		}
+	case html.EndTagToken:
+		if open := p.open[t.name]; len(open) > 0 {
+			p.open[t.name] = open[:len(open)-1]
+			p.pair(open[len(open)-1], here)
+		}
+	}
+}
+
+// pair makes an element of two tags.
+func (p *parser) pair(first, last int) {
+	p.tags[first].open, p.tags[first].pair = 1, last
+	p.tags[last].open, p.tags[last].pair = -1, first
+	if first != p.kept {
+		return
+	}
+	if strings.TrimSpace(p.text.String()[p.tags[first].at:]) != "" {
+		p.elements = append(p.elements, keptElement{first, last})
+	}
+	p.kept = -1
+}
+
+// lastEnds gives the place of the last end tag of a name, -1 where there is none. The document is read once, when it is
+// first asked for: names may be many, and of any bytes.
+func lastEnds(document string) func(name string) int {
+	ends := sync.OnceValue(func() map[string]int {
+		ends := map[string]int{}
+		for at := 0; ; {
+			next := strings.Index(document[at:], "</")
+			if next < 0 {
+				return ends
+			}
+			at += next
+			size := strings.IndexAny(document[at+2:], "\t\n\f\r />")
+			if size < 0 {
+				return ends
+			}
+			name := []byte(document[at+2 : at+2+size])
+			for i, b := range name { // as the tokenizer does
+				if 'A' <= b && b <= 'Z' {
+					name[i] += 'a' - 'A'
+				}
+			}
+			ends[string(name)] = at
+			at += 2 + size
+		}
+	})
+	return func(name string) int {
+		if at, found := ends()[name]; found {
+			return at
+		}
+		return -1
+	}
+}
