@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,8 +15,8 @@ func (c *comparison) origin() string {
 	commits, machines, texts := map[string]int{}, map[string]int{}, map[string]bool{}
 	for _, r := range c.rows {
 		for _, t := range r.runs {
-			commits[files.Shown(fmt.Sprintf("%.12s", or(string(t.results.Code.Commit), "unknown")))]++
-			machines[files.Shown(or(t.machine, "an unknown machine"))]++
+			commits[files.Shown(fmt.Sprintf("%.12s", cmp.Or(string(t.results.Code.Commit), "unknown")))]++
+			machines[files.Shown(cmp.Or(t.machine, "an unknown machine"))]++
 			for file, sum := range t.results.Data.SHA256 {
 				texts[files.Shown(fmt.Sprintf("%s %.8s", file, sum))] = true
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -70,7 +71,7 @@ func (c *comparison) page(w io.Writer) error {
 			Settings: r.settings(c.control()), Notes: r.notes}
 		row.Runs.Head = []string{"seed", "folder", "commit", "updates"}
 		for _, t := range r.runs {
-			commit := fmt.Sprintf("%.12s", or(string(t.results.Code.Commit), "unknown"))
+			commit := fmt.Sprintf("%.12s", cmp.Or(string(t.results.Code.Commit), "unknown"))
 			row.Runs.Rows = append(row.Runs.Rows,
 				[]string{fmt.Sprint(t.results.Seed), t.folder, commit, fmt.Sprint(t.results.Updates)})
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -163,7 +164,7 @@ func (r *row) fairness(control *row) (notes []string) {
 		}
 		for _, key := range names {
 			if x, y := a.keys[key], b.keys[key]; x != y && !isNeutral(key) && !own(key) {
-				note("%s is %s here and %s in %s", key, or(y, "not set"), or(x, "not set"), control.name)
+				note("%s is %s here and %s in %s", key, cmp.Or(y, "not set"), cmp.Or(x, "not set"), control.name)
 			}
 		}
 		for _, file := range slices.Sorted(maps.Keys(a.results.Data.SHA256)) {
@@ -198,8 +199,8 @@ func (r *row) fairness(control *row) (notes []string) {
 		}
 	}
 	for _, commit := range slices.Sorted(maps.Keys(elsewhere)) {
-		note("commit %.12s trained it (seed %s), and %.12s the first seed of %s", or(commit, "unknown"),
-			list(elsewhere[commit]), or(string(a.results.Code.Commit), "unknown"), control.name)
+		note("commit %.12s trained it (seed %s), and %.12s the first seed of %s", cmp.Or(commit, "unknown"),
+			list(elsewhere[commit]), cmp.Or(string(a.results.Code.Commit), "unknown"), control.name)
 	}
 	return notes
 }
@@ -220,13 +221,6 @@ func (t *trained) evaluated(with string) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func or(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 func list(seeds []int64) string {
