@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"net"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -103,6 +104,9 @@ func (e Environment) Exposed() string {
 		"rand -hex 32 (docs/scale.md)", at, tokenVariable)
 }
 
+// crowd is how many processes one processor may have: more train no faster, and take a machine's memory.
+const crowd = 8
+
 // Place is FromEnvironment for a command that was asked to train by the given number of processes: launch is how many
 // it has to start, 0 where it is one of them, or the only one.
 func Place(processes int) (e Environment, launch int, err error) {
@@ -114,6 +118,9 @@ func Place(processes int) (e Environment, launch int, err error) {
 	case processes > 1 && e.Size > 0:
 		err = fmt.Errorf("-processes=%d starts processes, and this is already one of %d (WORLD_SIZE or SLURM_NTASKS): "+
 			"leave it out", processes, e.Size)
+	case processes > crowd*runtime.NumCPU():
+		err = fmt.Errorf("-processes=%d: this machine takes at most %d, %d for each processor: name fewer", processes,
+			crowd*runtime.NumCPU(), crowd)
 	case processes > 1:
 		launch = processes
 	}

@@ -1,6 +1,7 @@
 package parallel
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -86,3 +87,36 @@ func TestByItself(t *testing.T) {
 }
 
 func share(rank, size int) corpus.Share { return corpus.Share{Rank: rank, Size: size} }
+
+// TestPlace: a command starts the processes that it was asked for, where no launcher did and a machine has use for them.
+func TestPlace(t *testing.T) {
+	most := crowd * runtime.NumCPU()
+	for _, c := range []struct {
+		processes, launch int
+		size, problem     string
+	}{
+		{processes: 1},
+		{processes: 2, launch: 2},
+		{processes: most, launch: most},
+		{processes: 0, problem: "-processes=0: it wants at least 1"},
+		{processes: most + 1, problem: "name fewer"},
+		{processes: 2, size: "3", problem: "this is already one of 3"},
+	} {
+		for _, variable := range []string{"RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", launched} {
+			t.Setenv(variable, "")
+		}
+		t.Setenv("WORLD_SIZE", c.size)
+		if c.size != "" {
+			t.Setenv("RANK", "0")
+			t.Setenv("MASTER_ADDR", "a")
+			t.Setenv("MASTER_PORT", "1")
+		}
+		_, launch, err := Place(c.processes)
+		if c.problem == "" && (err != nil || launch != c.launch) {
+			t.Errorf("%+v gives %d, %v", c, launch, err)
+		}
+		if c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
+			t.Errorf("%+v gives %v", c, err)
+		}
+	}
+}
