@@ -27,8 +27,8 @@ func (a *app) deeplCode(code string) string {
 }
 
 // deeplTranslate is DeepL's POST /v2/translate. Fields that only change how a text is to be understood or written
-// (context, preserve_formatting, model_type, splitting_tags) are taken and change nothing; a glossary, and a formality
-// that must be kept, are refused.
+// (context, preserve_formatting, model_type) are taken and change nothing; a glossary, and a formality that must be
+// kept, are refused.
 func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f request.Fields) (any, error) {
 	t := task{count: 1}
 	var err error
@@ -52,7 +52,7 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f request.Fie
 	case given["formality"] == "more" || given["formality"] == "less":
 		return nil, request.Invalid("formality %s is not supported for this language", given["formality"])
 	}
-	ignored, err := f.Names("ignore_tags")
+	tags, err := deeplTags(f)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,8 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f request.Fie
 	switch given["tag_handling"] {
 	case "":
 	case "html", "xml":
-		t.markup = &markup.Options{XML: given["tag_handling"] == "xml", Lines: lines, Ignored: ignored}
+		tags.XML, tags.Lines = given["tag_handling"] == "xml", lines
+		t.markup = &tags
 	default:
 		return nil, request.Invalid("Value for 'tag_handling' not supported.")
 	}
@@ -100,6 +101,24 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f request.Fie
 			"text": list[0].Text, "billed_characters": lengths[i]})
 	}
 	return map[string]any{"translations": translations}, nil
+}
+
+// deeplTags reads the fields that say what tags mean.
+func deeplTags(f request.Fields) (o markup.Options, err error) {
+	for name, to := range map[string]*map[string]bool{"ignore_tags": &o.Ignored, "splitting_tags": &o.Splitting,
+		"non_splitting_tags": &o.NonSplitting} {
+		if *to, err = f.Names(name); err != nil {
+			return o, err
+		}
+	}
+	if f["outline_detection"] != nil {
+		outline, err := f.Flag("outline_detection")
+		if err != nil {
+			return o, err
+		}
+		o.NoOutline = !outline
+	}
+	return o, nil
 }
 
 var oneLine = strings.NewReplacer("\r\n", " ", "\n", " ")

@@ -240,9 +240,21 @@ func TestDeepL(t *testing.T) {
 			t.Errorf("ignore_tags = %s: %s", ignored, says(answer))
 		}
 	}
+	split := func(more string) string {
+		_, answer, _ := ask(t, server.Client(), url, jsonType, `{"text":["<d>a <x>b</x></d>"],"tag_handling":"xml",`+more+
+			`"target_lang":"`+target+`"}`)
+		return says(answer)
+	}
+	apart := split(`"splitting_tags":"x",`)
+	if inside := split(""); inside == apart || split(`"splitting_tags":["y"],"outline_detection":"0",`) != inside {
+		t.Errorf("splitting_tags: %s and %s", inside, apart)
+	}
+	if got := split(`"outline_detection":"maybe",`); !strings.Contains(got, "outline_detection must be true or false") {
+		t.Errorf("outline_detection: %s", got)
+	}
 	// What DeepL's clients, and Weblate, ask besides.
 	for path, want := range map[string]string{
-		"/v2/usage":                   `{"character_count":263,"character_limit":1000000000000}`,
+		"/v2/usage":                   `{"character_count":314,"character_limit":1000000000000}`,
 		"/v2/glossaries":              `{"glossaries":[]}`,
 		"/v2/glossary-language-pairs": `{"supported_languages":[]}`,
 		"/v2/document":                `{"message":"Not Found"}`,

@@ -2,9 +2,9 @@ package markup
 
 import "strings"
 
-// blocks are the elements of HTML that end a text where they begin and end; all others stand within it. holds are
-// those of them that have contents.
-var blocks, holds = map[string]bool{}, map[string]bool{}
+// blocks are the elements of HTML that end a text where they begin and end; all others stand within it. void are those
+// that have no contents.
+var blocks, void = map[string]bool{}, map[string]bool{}
 
 // verbatim are the elements whose contents are no text to translate.
 var verbatim = map[string]bool{"script": true, "style": true, "pre": true, "textarea": true, "template": true, "svg": true,
@@ -14,7 +14,10 @@ func init() {
 	for name := range strings.FieldsSeq("address article aside blockquote body br button center dd details dialog div dl dt " +
 		"fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html li legend main menu nav ol optgroup " +
 		"option p section select summary table tbody td tfoot th thead title tr ul video audio canvas object") {
-		blocks[name], holds[name] = true, name != "br" && name != "hr"
+		blocks[name] = true
+	}
+	for name := range strings.FieldsSeq("area base br col embed hr img input link meta source track wbr") {
+		void[name] = true
 	}
 }
 
@@ -45,9 +48,13 @@ type tag struct {
 
 // Options say how a document is to be read. The zero value is for HTML.
 type Options struct {
-	XML     bool            // no element has a meaning of its own
-	Lines   bool            // line breaks end sentences; else they are spaces
-	Ignored map[string]bool // the names, in lower case, of elements that are not to be translated
+	XML   bool // no element has a meaning of its own
+	Lines bool // line breaks end sentences; else they are spaces
+
+	// Names of elements, in lower case: those that are not to be translated, those that end a text wherever they stand,
+	// and those that never do.
+	Ignored, Splitting, NonSplitting map[string]bool
+	NoOutline                        bool // no other element of XML ends a text than Splitting
 }
 
 // parts are the text, where it has words, or else what it was.

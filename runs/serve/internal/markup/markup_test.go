@@ -131,6 +131,42 @@ func TestXML(t *testing.T) {
 	}
 }
 
+// TestSplitting: a text ends at the elements that a caller names, at no others where it names those that do not end one.
+func TestSplitting(t *testing.T) {
+	names := func(names ...string) map[string]bool {
+		set := map[string]bool{}
+		for _, name := range names {
+			set[name] = true
+		}
+		return set
+	}
+	for _, test := range []struct {
+		in, texts string
+		o         Options
+	}{
+		{"<d><a>b c</a><a>d</a></d>", "b c|d", Options{XML: true}},
+		{"<d><a>b c</a> <a>d</a></d>", "b c d", Options{XML: true, NoOutline: true}},
+		{"<d><a>b c</a> <a>d</a></d>", "b c d", Options{XML: true, NonSplitting: names("a")}},
+		{"<d>x <a>b c</a> <e>y</e></d>", "x|b c|y", Options{XML: true, Splitting: names("a"), NoOutline: true}},
+		{"<d>x <a>b c</a> <e>y</e></d>", "x b c y", Options{XML: true}},
+		{"<d>x <a/>b <!--a-->c</d>", "x|b c", Options{XML: true, Splitting: names("a", "")}},
+		{"<p>one</p> <p>two <b>three</b></p>", "one two|three", Options{NonSplitting: names("p"), Splitting: names("b")}},
+		{"one <span translate=no>two</span> <img translate=no> three", "one|three",
+			Options{Splitting: names("span", "img")}},
+	} {
+		var texts []string
+		for _, x := range Parse(test.in, test.o).Texts() {
+			texts = append(texts, strings.Join(strings.Fields(x.Line), " "))
+		}
+		if got := strings.Join(texts, "|"); got != test.texts {
+			t.Errorf("%s has the texts %s, want %s", test.in, got, test.texts)
+		}
+		if out := translatedAs(test.o, test.in, shouting(forwards)); strings.Count(out, "<") != strings.Count(test.in, "<") {
+			t.Errorf("%s became %s", test.in, out)
+		}
+	}
+}
+
 // TestLineBreaks: line breaks within a text are spaces, but where they end sentences and are not kept.
 func TestLineBreaks(t *testing.T) {
 	const document = "<p>\n one\r\ntwo <code>a\n b</code> </p><pre>c\nd</pre><code>e\nf</code>\n"

@@ -9,10 +9,10 @@ import (
 
 // Parse cuts a document into texts. It takes any text: what is not closed, or was not opened, stands by itself.
 func Parse(document string, o Options) Document {
-	p := &parser{Options: o, document: document, tokens: newTokens(document, o.XML), closed: lastEnds(document)}
-	p.border = func(name string, _ html.TokenType) bool { return blocks[name] }
-	if o.XML {
-		p.border = outline(document)
+	p := &parser{Options: o, document: document, tokens: newTokens(document, o.XML), closed: lastEnds(document),
+		structure: func(name string, _ html.TokenType) bool { return !o.XML && blocks[name] }}
+	if o.XML && !o.NoOutline {
+		p.structure = outline(document)
 	}
 	p.begin()
 	for {
@@ -27,7 +27,7 @@ func Parse(document string, o Options) Document {
 			p.text.WriteString(html.UnescapeString(t.raw))
 		case p.kept >= 0 && t.kind != html.EndTagToken && (t.border || t.verbatim) && p.closed(p.keptName) > t.from:
 			p.copyKept(t)
-		case t.kind == html.StartTagToken && (t.verbatim || t.border && (o.XML || holds[t.name]) && t.keep):
+		case t.kind == html.StartTagToken && (t.verbatim || t.border && (o.XML || !void[t.name]) && t.keep):
 			p.end()
 			p.done = append(p.done, part{raw: t.raw})
 			p.skip, p.depth = t.name, 1
@@ -45,11 +45,11 @@ func Parse(document string, o Options) Document {
 type parser struct {
 	Options
 	tokens
-	document string
-	border   func(name string, kind html.TokenType) bool // see outline
-	closed   func(name string) int                       // see lastEnds
-	to       int                                         // the end of the token at hand
-	done     Document
+	document  string
+	structure func(name string, kind html.TokenType) bool // see outline
+	closed    func(name string) int                       // see lastEnds
+	to        int                                         // the end of the token at hand
+	done      Document
 
 	// The text at hand.
 	text     strings.Builder
@@ -88,7 +88,10 @@ func (p *parser) read() token {
 		name, attributes = p.TagName()
 		t.name = string(name)
 	}
-	t.border, t.verbatim = p.border(t.name, kind), !p.XML && verbatim[t.name]
+	t.border, t.verbatim = p.structure(t.name, kind), !p.XML && verbatim[t.name]
+	if isTag(kind) {
+		t.border = p.Splitting[t.name] || t.border && !p.NonSplitting[t.name]
+	}
 	t.keep = kind == html.StartTagToken && (p.Ignored[t.name] || attributes && untranslated(p.Tokenizer))
 	return t
 }
