@@ -63,8 +63,14 @@ func FromEnvironment() (Environment, error) {
 			h.Write([]byte(os.Getenv("SLURM_JOB_ID") + "." + os.Getenv("SLURM_STEP_ID")))
 			e.Port = 20000 + int(h.Sum32()%10000)
 		}
+	default:
+		return Environment{}, nil
 	}
-	if e.Size <= 1 {
+	if r.err == nil && (e.Rank < 0 || e.Rank >= e.Size) {
+		r.err = fmt.Errorf("rank %d of %d processes: ranks begin with 0 and are below the number of processes; check RANK "+
+			"and WORLD_SIZE, or SLURM_PROCID and SLURM_NTASKS", e.Rank, e.Size)
+	}
+	if e.Size == 1 || r.err != nil {
 		return Environment{}, r.err
 	}
 	if e.Port == 0 {
@@ -75,9 +81,6 @@ func FromEnvironment() (Environment, error) {
 	}
 	switch {
 	case r.err != nil:
-	case e.Rank < 0 || e.Rank >= e.Size:
-		r.err = fmt.Errorf("rank %d of %d processes: ranks are 0 to %d; check RANK and WORLD_SIZE", e.Rank, e.Size,
-			e.Size-1)
 	case e.Address == "" || e.Port == 0:
 		r.err = fmt.Errorf("%d processes cannot meet: MASTER_ADDR (%q) and MASTER_PORT (%d) must name the host of "+
 			"rank 0 and a free port there", e.Size, e.Address, e.Port)

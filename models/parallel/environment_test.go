@@ -45,6 +45,8 @@ func TestFromEnvironment(t *testing.T) {
 		"no number": {set: map[string]string{"RANK": "first", "WORLD_SIZE": "2"}, problem: `RANK = "first"`},
 		"too high rank": {set: map[string]string{"RANK": "2", "WORLD_SIZE": "2", "MASTER_ADDR": "a",
 			"MASTER_PORT": "1"}, problem: "rank 2 of 2"},
+		"too high rank of one": {set: map[string]string{"RANK": "5", "WORLD_SIZE": "1"}, problem: "rank 5 of 1"},
+		"no processes":         {set: map[string]string{"RANK": "0", "WORLD_SIZE": "0"}, problem: "rank 0 of 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, variable := range []string{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR",

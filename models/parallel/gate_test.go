@@ -72,7 +72,7 @@ func TestLaunchedListenOnTheLoopback(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := Join(e, 20*time.Second, func(err error) { t.Error(err) })
+			p, err := Join(t.Context(), e, 20*time.Second, nil, func(err error) { t.Error(err) })
 			if err != nil {
 				t.Fatal(err)
 			}

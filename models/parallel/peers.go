@@ -2,14 +2,10 @@ package parallel
 
 import (
 	"bytes"
-	"cmp"
+	"crypto/sha256"
 	"encoding/gob"
-	"errors"
-	"fmt"
 	"maps"
-	"net"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +17,9 @@ import (
 // does. A process may validate, or write a large checkpoint, before it comes.
 const patience = 30 * time.Minute
 
+// lateFile is how long a disk of the network may keep a new file from another machine.
+const lateFile = 10 * time.Second
+
 // Peers are the processes that train a model together, as one of them sees them.
 type Peers struct {
 	corpus.Share
@@ -30,137 +29,6 @@ type Peers struct {
 	group *torch.Group
 	store *torch.Store
 	watcher
-}
-
-// Join makes this process one of a group that trains together, and gives nil to one that is by itself. It waits until
-// all have come: five minutes after the last one came, or as long as silence allows where that is more, it is an error
-// that names who is missing. One that was started again after its group had begun waits for the end of that, which
-// others bring about when they find its predecessor gone, and joins the next. Where another process fails later and
-// this one does not learn of it by a collective, end gets the error and has to end the process.
-func Join(e Environment, silence time.Duration, end func(error)) (*Peers, error) {
-	if e.Size == 0 {
-		return nil, nil
-	}
-	host, _ := os.Hostname()
-	p := &Peers{Share: e.Share, LocalRank: e.LocalRank, names: make([]string, e.Size)}
-	p.watcher = watcher{rank: e.Rank, silence: silence, end: end, server: e.Rank == 0 && !e.Served}
-	name := fmt.Sprintf("rank %d on %s (process %d)", e.Rank, host, os.Getpid())
-	var err error
-	for deadline := time.Now().Add(silence + 4*brief); ; time.Sleep(beat) {
-		if err = p.open(e); err == nil {
-			err = p.meet(name)
-		}
-		if !errors.Is(err, errBegun) || time.Now().After(deadline) {
-			break
-		}
-		p.store.Close()
-		p.watcher.store.Close()
-	}
-	if err == nil {
-		p.watcher.next = p.names[(e.Rank+1)%e.Size]
-		p.start(e.Size)
-		p.group, err = torch.JoinGroup(p.store, e.Rank, e.Size, localAddress(e), patience)
-		err = p.explain(err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s cannot join the others at %s:%d: %w", name, e.Address, e.Port, err)
-	}
-	return p, nil
-}
-
-// open connects to the store, and once more for the watcher. Where the store is not the launcher's, rank 0 serves it,
-// maybe later than others come: at the address by which they reach this machine or, where there is a token, behind a
-// gate there.
-func (p *Peers) open(e Environment) (err error) {
-	patience := max(p.silence, 10*time.Second)
-	connect := func(to **torch.Store, host string, port int, server bool) {
-		if err == nil {
-			*to, err = torch.OpenStore(host, port, server, e.Prefix, patience)
-		}
-	}
-	if e.Served || e.Token == "" {
-		host := e.Address
-		if p.server {
-			host = localAddress(e)
-		}
-		connect(&p.store, host, e.Port, p.server)
-		connect(&p.watcher.store, host, e.Port, false)
-		if err != nil && !e.Served && !p.server {
-			err = fmt.Errorf("%w; where rank 0 has an %s, this process needs the same", err, tokenVariable)
-		}
-		return err
-	}
-	g, err := newGate(e.Token)
-	if err != nil {
-		return err
-	}
-	if p.server {
-		connect(&p.store, loopback, 0, true)
-		if err == nil {
-			err = g.open(net.JoinHostPort(localAddress(e), strconv.Itoa(e.Port)), p.store.Port)
-		}
-		if err == nil {
-			connect(&p.watcher.store, loopback, p.store.Port, false)
-		}
-		return err
-	}
-	for _, store := range []**torch.Store{&p.store, &p.watcher.store} {
-		port := 0
-		if err == nil {
-			port, err = g.reach(net.JoinHostPort(e.Address, strconv.Itoa(e.Port)), patience)
-		}
-		connect(store, loopback, port, false)
-	}
-	return err
-}
-
-// errBegun says that a process comes to a group that all have joined.
-var errBegun = errors.New("the processes there have all come, and go on without this one: if they are another run's, " +
-	"choose another MASTER_PORT")
-
-// meet tells the others who this process is, and waits until all have told.
-func (p *Peers) meet(name string) error {
-	if begun, err := p.store.Get(begunKey); err != nil || begun != "" {
-		return cmp.Or(err, errBegun)
-	}
-	if err := p.store.Set(fmt.Sprint("name/", p.Rank), name); err != nil {
-		return err
-	}
-	last := time.Now()
-	for r := range p.names {
-		for p.names[r] == "" {
-			var err error
-			if p.names[r], err = read(p.store, fmt.Sprint("name/", r)); err != nil {
-				return err
-			}
-			if failed, err := read(p.store, failedKey); err != nil || failed != "" {
-				return &Failure{failed, err}
-			}
-			switch {
-			case p.names[r] != "":
-				last = time.Now()
-			case time.Since(last) > max(p.silence, 5*time.Minute):
-				return fmt.Errorf("rank %d of %d has not come", r, p.Size)
-			default:
-				time.Sleep(50 * time.Millisecond)
-			}
-		}
-	}
-	return p.store.Set(begunKey, "1")
-}
-
-// localAddress is the address of this machine at which the others reach it: the one from which it reaches the store,
-// and the loopback where there is no other machine.
-func localAddress(e Environment) string {
-	if e.LocalSize == e.Size {
-		return loopback
-	}
-	c, err := net.Dial("udp", net.JoinHostPort(e.Address, fmt.Sprint(e.Port))) // sends nothing
-	if err != nil {
-		return e.Address
-	}
-	defer c.Close()
-	return c.LocalAddr().(*net.UDPAddr).IP.String()
 }
 
 // First reports whether this is the process that writes.
@@ -304,6 +172,46 @@ func (p *Peers) Agree(what, text string) error {
 			}
 		}
 		return refused("%s has a shorter %s than rank 0: start all with the same", p.names[r], what)
+	}
+	return nil
+}
+
+// SameFile is an error where a process does not read at a path what rank 0 has written there: it names the first. A disk
+// of the network may show a new file late.
+func (p *Peers) SameFile(path string) error {
+	if p == nil {
+		return nil
+	}
+	read := func() []byte {
+		text, _ := os.ReadFile(path) // what cannot be read is not the same
+		sum := sha256.Sum256(text)
+		return sum[:]
+	}
+	var mine []byte
+	if p.First() {
+		mine = read()
+	}
+	parts, err := p.Gather(mine)
+	if err != nil {
+		return err
+	}
+	same := bytes.Equal(parts[0], read())
+	for deadline := time.Now().Add(lateFile); !same && time.Now().Before(deadline); time.Sleep(beat / 5) {
+		same = bytes.Equal(parts[0], read())
+	}
+	found := path // where rank 0 wrote it, or where another did not find it
+	if same && !p.First() {
+		found = ""
+	}
+	paths, err := p.Gather([]byte(found))
+	if err != nil {
+		return err
+	}
+	for r, place := range paths[1:] {
+		if len(place) > 0 {
+			return refused("%s does not find at %s what rank 0 wrote at %s: all processes need one folder, on a disk that "+
+				"all of them see", p.names[r+1], place, paths[0])
+		}
 	}
 	return nil
 }

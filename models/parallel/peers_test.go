@@ -2,6 +2,7 @@ package parallel
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -142,7 +143,7 @@ func TestPeers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := Join(e, 3*time.Second, func(err error) { fmt.Println("says: forced:", err); os.Exit(3) })
+			p, err := Join(t.Context(), e, 3*time.Second, nil, func(err error) { fmt.Println("says: forced:", err); os.Exit(3) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,11 +198,52 @@ func TestMeetOnce(t *testing.T) {
 	}
 	defer store.Close()
 	p := &Peers{store: store, names: make([]string, 1)}
-	if err := p.meet("rank 0"); err != nil || p.names[0] != "rank 0" {
+	if err := p.meet(t.Context(), "rank 0", nil); err != nil || p.names[0] != "rank 0" {
 		t.Errorf("%q meet: %v", p.names, err)
 	}
-	if err := p.meet("rank 0 again"); !errors.Is(err, errBegun) {
+	if err := p.meet(t.Context(), "rank 0 again", nil); !errors.Is(err, errBegun) {
 		t.Errorf("a second time: %v", err)
+	}
+}
+
+// Processes that are to be of groups of different sizes refuse each other, and a signal to one that waits reaches the
+// other.
+func TestMeetOthers(t *testing.T) {
+	store, err := torch.OpenStore(loopback, 0, true, "aperture//", 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	peer := func(rank, size int) *Peers {
+		second, err := torch.OpenStore(loopback, store.Port, false, fmt.Sprint(t.Name(), size), 20*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &Peers{Share: share(rank, size), store: second, names: make([]string, size)}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	heard := make(chan int, 1)
+	waits := make(chan error)
+	go func() { waits <- peer(0, 2).meet(ctx, "one", func(rank int) { heard <- rank; stop() }) }()
+	if rank := <-heard; rank != 1 {
+		t.Errorf("it waits for rank %d", rank)
+	}
+	const stopped = "one was stopped by a signal before all had come"
+	if err := <-waits; err == nil || err.Error() != stopped {
+		t.Errorf("it says %v", err)
+	}
+	if err := peer(1, 2).meet(t.Context(), "two", nil); err == nil || err.Error() != stopped {
+		t.Errorf("the other says %v", err)
+	}
+	a, b := peer(0, 3), peer(1, 3)
+	b.Size, b.names = 4, make([]string, 4)
+	go func() { waits <- a.meet(t.Context(), "one", nil) }()
+	time.Sleep(200 * time.Millisecond)
+	const other = "two is to be one of 4 processes, and the first that came one of 3: start all with the same number"
+	for _, err := range []error{b.meet(t.Context(), "two", nil), <-waits} {
+		if err == nil || err.Error() != other {
+			t.Errorf("of other sizes it says %v", err)
+		}
 	}
 }
 

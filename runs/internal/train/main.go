@@ -74,14 +74,19 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 		return command.Usagef("preset %s trains another run further: name that run with -init", p)
 	}
 	var log atomic.Pointer[experiment.Logger] // of the run, once there is one
-	peers, err := parallel.Join(s.Place, time.Duration(s.Config.Train.Silence)*time.Second, func(err error) {
+	waiting := func(rank int) {
+		if s.Place.Rank == 0 && !s.Quiet {
+			fmt.Fprintf(os.Stderr, "waiting for rank %d of %d\n", rank, s.Place.Size)
+		}
+	}
+	peers, err := parallel.Join(ctx, s.Place, time.Duration(s.Config.Train.Silence)*time.Second, waiting, func(err error) {
 		if l := log.Load(); l != nil {
 			l.Fail(err)
 		}
 		command.Exit(err)
 	})
 	if err != nil {
-		return err
+		return command.StoppedSay(err, "the other processes had not come")
 	}
 	run, err := work(ctx, s, device, peers, &log)
 	if err = peers.Leave(err, errors.As(err, new(*command.SignalError))); run == nil {
@@ -134,6 +139,10 @@ func work(ctx context.Context, s *experiment.Settings, device torch.Device, peer
 		return nil, err
 	}
 	log.Store(run.Log)
+	if err := peers.SameFile(run.Path(experiment.EnvFile)); err != nil {
+		run.Abandon()
+		return run, err
+	}
 	if warning := s.Place.Exposed(); warning != "" {
 		run.Log.Warnf("%s", warning)
 	}
@@ -158,8 +167,12 @@ func work(ctx context.Context, s *experiment.Settings, device torch.Device, peer
 func agree(s *experiment.Settings, env record.Env, peers *parallel.Peers) error {
 	c := s.Config
 	c.Data.Dir, c.Data.Store, c.Train.Device, c.Train.Threads = "", "", "", 0
-	return peers.Agree("version or setting", fmt.Sprintf("commit %s, csrc %s, libtorch %s, %s\n-resume=%v\n%s",
-		env.Code.Commit, torch.CSRCDigest(), env.Versions["libtorch"], env.ISA, s.Resume(), c.TOML()))
+	threads := 0
+	if env.Device == string(torch.CPU) { // where sums over a weight's numbers round by them
+		threads = env.Threads
+	}
+	return peers.Agree("version or setting", fmt.Sprintf("commit %s, csrc %s, libtorch %s, %s\n-resume=%v\n-threads=%d\n%s",
+		env.Code.Commit, torch.CSRCDigest(), env.Versions["libtorch"], env.ISA, s.Resume(), threads, c.TOML()))
 }
 
 func readTexts(s *experiment.Settings, peers *parallel.Peers) (task, error) {
@@ -229,7 +242,12 @@ func (t *trainer) prepare(device torch.Device) error {
 	if err := t.run.CheckData(t.task.sums()); err != nil {
 		return err
 	}
-	if err := t.peers.Agree("text", fmt.Sprint(t.task.sums())); err != nil {
+	sums := t.task.sums()
+	lines := ""
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		lines += name + " " + sums[name] + "\n"
+	}
+	if err := t.peers.Agree("text", lines); err != nil {
 		return err
 	}
 	t.store = checkpoint.Store{

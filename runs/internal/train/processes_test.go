@@ -1,6 +1,7 @@
 package train
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -207,7 +208,42 @@ func TestProcessesOfACluster(t *testing.T) {
 	}
 	write(t, filepath.Join(folder, "changed", "valid.de"), strings.ToLower(read(t, folder, "corpus", "valid.de")))
 	for rank, e := range together(t, process(folder, append(settings, "-out=text")...), text) {
-		e.fails(t, fmt.Sprint("rank ", rank, " of two with other texts"), 1, "rank 1 on ", "another text than rank 0")
+		e.fails(t, fmt.Sprint("rank ", rank, " of two with other texts"), 1, "rank 1 on ", "another text than rank 0",
+			`"valid.de `)
+	}
+	for rank, e := range together(t, process(folder, append(settings, "-out=mine")...),
+		process(folder, append(settings, "-out=yours")...)) {
+		e.fails(t, fmt.Sprint("rank ", rank, " of two with other folders"), 1, "rank 1 on ",
+			"does not find at yours/env.json what rank 0 wrote at mine/env.json")
+	}
+	for rank, e := range together(t, process(folder, append(settings, "-out=threads", "-threads=1")...),
+		process(folder, append(settings, "-out=threads", "-threads=2")...)) {
+		e.fails(t, fmt.Sprint("rank ", rank, " of two with other threads"), 1, "rank 1 on ", `"-threads=2", and not "-threads=1"`)
+	}
+}
+
+// A process that waits for another says so, and a signal ends it.
+func TestProcessWaits(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	settings := []string{"-out=alone", "env:WORLD_SIZE=2", "env:MASTER_ADDR=127.0.0.1",
+		fmt.Sprint("env:MASTER_PORT=", freePort(t))}
+	first, lines := started(t, folder, append(settings, "env:RANK=0")...)
+	waitFor(t, lines, "waiting for rank 1 of 2")
+	// Nobody serves the store of a rank 1 that comes elsewhere.
+	settings[3] = fmt.Sprint("env:MASTER_PORT=", freePort(t))
+	second, others := started(t, folder, append(settings, "env:RANK=1")...)
+	time.Sleep(time.Second)
+	for c, lines := range map[*exec.Cmd]*bufio.Reader{first: lines, second: others} {
+		began := time.Now()
+		c.Process.Signal(syscall.SIGTERM)
+		rest, _ := io.ReadAll(lines)
+		c.Wait()
+		ended{c.ProcessState.ExitCode(), "", string(rest)}.fails(t, "a process that waits", 143, "stopped by signal 15",
+			"the other processes had not come")
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("it ended after %v", took)
+		}
 	}
 }
 
