@@ -2,6 +2,7 @@ package tokenize
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -35,7 +36,7 @@ type Moses struct {
 	splitLast   bool // the last word always loses its full stop
 	apostrophes apostropheRules
 	prefixes    map[string]prefixKind
-	ownPrefixes bool
+	caveat      string
 	patterns    []*regexp.Regexp
 	classes     *classTable
 	scratch     sync.Pool // of *mosesScratch
@@ -58,7 +59,10 @@ func NewMoses(options MosesOptions) (*Moses, error) {
 		apostrophes: rulesForApostrophes(language),
 		classes:     classes(),
 	}
-	m.prefixes, m.ownPrefixes = nonBreakingPrefixes(language, options.Version)
+	own := false
+	if m.prefixes, own = nonBreakingPrefixes(language, options.Version); !own {
+		m.caveat = fmt.Sprintf("no abbreviations are known for language %q: the English ones are used", language)
+	}
 	for _, expression := range options.Protected {
 		pattern, err := compileProtected(expression)
 		if err != nil {
@@ -70,8 +74,8 @@ func NewMoses(options MosesOptions) (*Moses, error) {
 	return m, nil
 }
 
-// OwnPrefixes reports whether the language has its own list of abbreviations; otherwise English's is used.
-func (m *Moses) OwnPrefixes() bool { return m.ownPrefixes }
+// Caveat says that the language has no list of abbreviations of its own; it is empty where it has one.
+func (m *Moses) Caveat() string { return m.caveat }
 
 // Tokenize returns the tokens of a line, joined by single spaces. A blank line stays as it is. As from Moses, a line
 // that ends in .' gets a space at its end. Bytes that are not UTF-8 become U+FFFD.

@@ -144,10 +144,11 @@ func TestMosesConcurrent(t *testing.T) {
 	group.Wait()
 }
 
-func TestOwnPrefixes(t *testing.T) {
-	for language, want := range map[string]bool{"en": true, "de": true, "fr": true, "it": false} {
-		if got := newMoses(t, MosesOptions{Language: language}).OwnPrefixes(); got != want {
-			t.Errorf("OwnPrefixes for %s is %v, want %v", language, got, want)
+func TestCaveat(t *testing.T) {
+	for language, want := range map[string]string{"en": "", "de": "", "fr": "",
+		"it": `no abbreviations are known for language "it": the English ones are used`} {
+		if got := newMoses(t, MosesOptions{Language: language}).Caveat(); got != want {
+			t.Errorf("of %s it says %q, want %q", language, got, want)
 		}
 	}
 }

@@ -46,13 +46,16 @@ func (m *Model) class() (c class, err error) {
 	case m.Epsilon != normEpsilon:
 		return c, refuse("transformers has LayerNorm with an epsilon of 1e-05 in its translators, and this run %g: export "+
 			"with -to ctranslate2", m.Epsilon)
+	case m.PreNorm && m.ZeroStart: // which may have made a matrix of its own for the output
+		return c, noPreNorm("a decoder that begins with a vector of zeros", "model.zero_start = false")
 	case m.PreNorm && !m.oneMatrix():
 		return c, refuse("transformers has no pre-norm translator with separate word vectors, and this run has " +
 			"model.pre_norm = true: train with model.tying = \"all\", or export with -to ctranslate2")
-	case m.PreNorm && (m.bias() != nil || m.Positions != FairseqPositions || m.ZeroStart):
-		return c, refuse("transformers has no pre-norm translator with learned positions or a bias, and this run has " +
-			"model.pre_norm = true: train with model.positions = \"sinusoidal\" and objective.bias = false, or export " +
-			"with -to ctranslate2")
+	case m.PreNorm && m.bias() != nil:
+		return c, noPreNorm("a bias of the output", "objective.bias = false")
+	case m.PreNorm && m.Positions != FairseqPositions:
+		return c, noPreNorm("learned positions or other sinusoids than fairseq's", `model.positions = "sinusoidal", `+
+			`model.sinusoids = "tensor2tensor" and model.position_offset = 0`)
 	case m.PreNorm:
 		return class{name: "M2M100ForConditionalGeneration", kind: "m2m_100", names: own, keys: map[string]any{
 			"vocab_size": len(m.Target), "tie_word_embeddings": true}}, nil
@@ -68,6 +71,11 @@ func (m *Model) class() (c class, err error) {
 	return class{name: "MarianMTModel", kind: "marian", positions: true, names: own, keys: map[string]any{
 		"vocab_size": len(m.Source), "decoder_vocab_size": len(m.Target), "tie_word_embeddings": tied,
 		"share_encoder_decoder_embeddings": m.oneMatrix()}}, nil
+}
+
+func noPreNorm(what, train string) error {
+	return refuse("transformers has no pre-norm translator with %s, and this run has model.pre_norm = true: train with %s, "+
+		"or export with -to ctranslate2", what, train)
 }
 
 // startingAtZero is a model whose decoder may begin with padding in place of a vector of zeros, which transformers has

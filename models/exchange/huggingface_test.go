@@ -106,7 +106,7 @@ func TestClasses(t *testing.T) {
 	}
 	for says, m := range map[string]*Model{
 		"model.pre_norm = true: train with model.tying":    fixture("decoder", true, false),
-		"model.pre_norm = true: train with model.position": fixture("all", true, true),
+		"model.pre_norm = true: train with objective.bias": fixture("all", true, true),
 	} {
 		var r *Refusal
 		if err := WriteHuggingFace(t.TempDir(), m, Options{}); !errors.As(err, &r) || r.Text ||
@@ -166,6 +166,21 @@ func TestFaceText(t *testing.T) {
 	}
 	if c := readJSON[map[string]any](t, outside, "config.json"); c["torch_dtype"] != "bfloat16" {
 		t.Errorf("the type is %v", c["torch_dtype"])
+	}
+}
+
+// TestPreNormRefusals: what no pre-norm class of transformers has is refused by the key that the model has it from.
+func TestPreNormRefusals(t *testing.T) {
+	for want, change := range map[string]func(*Model){
+		"train with model.zero_start = false":    func(m *Model) { m.ZeroStart = true },
+		`train with model.positions = "sinusoid`: func(m *Model) { m.Positions = Table },
+		"model.position_offset = 0, or export":   func(m *Model) { m.Positions = MarianPositions },
+	} {
+		m := fixture("all", true, false)
+		change(m)
+		if err := WriteHuggingFace(t.TempDir(), m, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
 	}
 }
 

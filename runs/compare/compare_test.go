@@ -186,6 +186,27 @@ func TestTranslations(t *testing.T) {
 	}
 }
 
+// TestDamagedEnvironment: an env.json that is none is an error that names it, and one that is gone leaves the machine
+// unknown.
+func TestDamagedEnvironment(t *testing.T) {
+	folder := fewRuns(t)
+	found, err := filepath.Glob(filepath.Join(folder, "*", "env.json"))
+	if err != nil || len(found) == 0 {
+		t.Fatal(found, err)
+	}
+	write(t, found[0], "{")
+	if _, _, err := compared(t, folder, "-quick"); err == nil || !strings.Contains(err.Error(), found[0]) ||
+		!strings.Contains(err.Error(), "put the run's own file back, or remove it") {
+		t.Errorf("a damaged file gives %v", err)
+	}
+	if err := os.Remove(found[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := compared(t, folder, "-quick"); err != nil {
+		t.Errorf("without the file it gives %v", err)
+	}
+}
+
 // TestReferencesAreGone: a run whose references are gone is named once, whatever it is compared with, with the folder
 // that they were in.
 func TestReferencesAreGone(t *testing.T) {

@@ -142,10 +142,12 @@ func read(folder string) (*trained, error) {
 		return nil, err
 	}
 	var env record.Env
-	if text, err := os.ReadFile(filepath.Join(folder, record.EnvFile)); err == nil &&
-		json.Unmarshal(text, &env) == nil {
+	switch err := files.ReadJSON(filepath.Join(folder, record.EnvFile), &env); {
+	case err == nil:
 		r.changed = env.Changed
 		r.machine = strings.Join([]string{env.CPU, env.ISA, env.Device}, ", ")
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: put the run's own file back, or remove it, and its machine is unknown", err)
 	}
 	return r, nil
 }

@@ -32,6 +32,9 @@ func run(f *flags, out, progress io.Writer) error {
 		return err
 	}
 	defer e.model.Free()
+	if e.texts.Valid.Name == "" && len(e.texts.Tests) == 0 {
+		return command.Usagef("there is no text to score: name one with -valid or -test")
+	}
 	var found *record.Evaluation
 	switch f.With {
 	case "static":

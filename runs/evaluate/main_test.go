@@ -187,8 +187,17 @@ func TestEvaluate(t *testing.T) {
 	}
 
 	_, err = evaluate(t, "-run", folder, "-with=dynamic", "-statistics=10", "-rate=1e36", "-threads=1")
-	if err == nil || !strings.Contains(err.Error(), "diverge at the rate 1e+36: give a lower -rate") {
+	if err == nil || !strings.Contains(err.Error(), "diverge at the rate 1e+36 with the decay ") {
 		t.Errorf("a rate at which weights diverge: %v", err)
+	}
+	// The loss of these is a number, its perplexity none that fits.
+	_, err = evaluate(t, "-run", folder, "-with=dynamic", "-statistics=10", "-rate=1e9", "-decay=0", "-threads=1")
+	if err == nil || !strings.Contains(err.Error(), "diverge at the rate 1e+09 with the decay 0: give a lower -rate or -decay") {
+		t.Errorf("a rate at which the loss explodes: %v", err)
+	}
+	if _, err = evaluate(t, "-run", folder, "-valid=", "-test="); err == nil ||
+		!strings.Contains(err.Error(), "there is no text to score") {
+		t.Errorf("no text: %v", err)
 	}
 	_, err = evaluate(t, "-run", filepath.Dir(folder))
 	if err == nil || !strings.Contains(err.Error(), "holds no run") {

@@ -35,6 +35,9 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 		fmt.Fprintln(errw, "score:", command.OneLine(err.Error()))
 		return 2
 	}
+	if request.moses != nil && request.moses.Caveat() != "" {
+		fmt.Fprintln(errw, "score:", request.moses.Caveat())
+	}
 	if err := request.score(in, out, errw); err != nil {
 		fmt.Fprintln(errw, "score:", command.OneLine(command.Explain(err).Error()))
 		return 1

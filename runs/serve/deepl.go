@@ -51,6 +51,8 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f request.Fie
 		return nil, request.Invalid("this server keeps no glossaries: send their terms in the field terms")
 	case given["formality"] == "more" || given["formality"] == "less":
 		return nil, request.Invalid("formality %s is not supported for this language", given["formality"])
+	case !slices.Contains([]string{"", "default", "prefer_more", "prefer_less"}, given["formality"]):
+		return nil, request.Invalid("Value for 'formality' not supported.")
 	}
 	tags, err := deeplTags(f)
 	if err != nil {
@@ -97,8 +99,12 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f request.Fie
 	source, _ := t.model.pair()
 	translations := []map[string]any{}
 	for i, list := range all {
-		translations = append(translations, map[string]any{"detected_source_language": strings.ToUpper(source),
-			"text": list[0].Text, "billed_characters": lengths[i]})
+		x := map[string]any{"detected_source_language": strings.ToUpper(source), "text": list[0].Text,
+			"billed_characters": lengths[i]}
+		if t.detailed() {
+			x["details"] = t.detail(list[0])
+		}
+		translations = append(translations, x)
 	}
 	return map[string]any{"translations": translations}, nil
 }

@@ -51,11 +51,7 @@ func (a *app) libreTranslate(ctx context.Context, _ *http.Request, f request.Fie
 		return nil, err
 	}
 	t.count = 1 + alternatives
-	scores, err := f.Flag("scores")
-	if err == nil {
-		err = t.options(f)
-	}
-	if err != nil {
+	if err := t.options(f); err != nil {
 		return nil, err
 	}
 	if t.model, err = a.find(source, target, given[3]); err != nil {
@@ -85,7 +81,7 @@ func (a *app) libreTranslate(ctx context.Context, _ *http.Request, f request.Fie
 	if alternatives > 0 {
 		put("alternatives", func(list []translation.Translation) any { return others(list) })
 	}
-	if scores || t.confidence || t.links {
+	if t.detailed() {
 		put("details", func(list []translation.Translation) any {
 			details := []detail{}
 			for _, x := range list {

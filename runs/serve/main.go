@@ -132,12 +132,12 @@ func run(f *flags) error {
 	}
 	listener, err := net.Listen("tcp", f.Listen)
 	if err != nil {
-		return errors.Join(err, a.close(context.Background()))
+		return errors.Join(fmt.Errorf("-listen: %w", err), a.close(context.Background()))
 	}
 	if f.Debug != "" {
 		debug, err := net.Listen("tcp", f.Debug)
 		if err != nil {
-			return errors.Join(err, listener.Close(), a.close(context.Background()))
+			return errors.Join(fmt.Errorf("-debug: %w", err), listener.Close(), a.close(context.Background()))
 		}
 		defer debug.Close()
 		log.Info("profiles", "address", debug.Addr().String())

@@ -211,6 +211,9 @@ func TestDeepL(t *testing.T) {
 		{jsonType, `{"text":["x"],"target_lang":"xx"}`, 400, `{"message":"xx is not supported"}`},
 		{jsonType, `{"text":["<p>x</p>"],"tag_handling":"html","confidence":true,"target_lang":"` + target + `"}`, 400,
 			`{"message":"confidence and links are given for plain text alone: leave them out, or the tags"}`},
+		{jsonType, `{"text":["x"],"target_lang":"` + target + `","formality":"xx"}`, 400,
+			`{"message":"Value for 'formality' not supported."}`},
+		{jsonType, `["x"]`, 400, `{"message":"the body must be a JSON object, and is of the type array"}`},
 		{jsonType, `{"text":["x"],"target_lang":"` + target + `","glossary_id":"g"}`, 400,
 			`{"message":"this server keeps no glossaries: send their terms in the field terms"}`},
 	} {
@@ -240,6 +243,10 @@ func TestDeepL(t *testing.T) {
 			t.Errorf("ignore_tags = %s: %s", ignored, says(answer))
 		}
 	}
+	_, answer, _ := ask(t, server.Client(), url, jsonType, `{"text":["a b"],"scores":true,"links":1,"target_lang":"`+target+`"}`)
+	if !regexp.MustCompile(`"details":{"score":-[^}]*"words":\[{"source":`).MatchString(says(answer)) {
+		t.Errorf("details: %s", says(answer))
+	}
 	split := func(more string) string {
 		_, answer, _ := ask(t, server.Client(), url, jsonType, `{"text":["<d>a <x>b</x></d>"],"tag_handling":"xml",`+more+
 			`"target_lang":"`+target+`"}`)
@@ -254,7 +261,7 @@ func TestDeepL(t *testing.T) {
 	}
 	// What DeepL's clients, and Weblate, ask besides.
 	for path, want := range map[string]string{
-		"/v2/usage":                   `{"character_count":314,"character_limit":1000000000000}`,
+		"/v2/usage":                   `{"character_count":317,"character_limit":1000000000000}`,
 		"/v2/glossaries":              `{"glossaries":[]}`,
 		"/v2/glossary-language-pairs": `{"supported_languages":[]}`,
 		"/v2/document":                `{"message":"Not Found"}`,

@@ -18,6 +18,7 @@ type task struct {
 	texts             []string
 	markup            *markup.Options // how texts with tags are read; nil for plain text
 	count             int             // of translations of each text
+	scores            bool
 	confidence, links bool
 	prefix            string
 	terms             []translation.Term
@@ -33,7 +34,7 @@ func (t *task) options(f request.Fields) (err error) {
 		}
 		return x
 	}
-	t.confidence, t.links = read(f.Flag("confidence")), read(f.Flag("links"))
+	t.scores, t.confidence, t.links = read(f.Flag("scores")), read(f.Flag("confidence")), read(f.Flag("links"))
 	if err == nil {
 		t.prefix, err = f.Text("prefix")
 	}
@@ -142,6 +143,9 @@ type word struct {
 	Confidence *float64 `json:"confidence,omitempty"`
 	Source     []int    `json:"source,omitempty"`
 }
+
+// detailed reports whether details were asked for.
+func (t task) detailed() bool { return t.scores || t.confidence || t.links }
 
 func (t task) detail(x translation.Translation) detail {
 	d := detail{Text: x.Text, Score: x.Score}

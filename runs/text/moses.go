@@ -57,8 +57,8 @@ func (f *tokenizeText) run(s streams) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Protected, err)
 	}
-	if !moses.OwnPrefixes() {
-		fmt.Fprintf(s.errw, "no abbreviations are known for language %q: the English ones are used\n", f.Language)
+	if caveat := moses.Caveat(); caveat != "" {
+		fmt.Fprintln(s.errw, caveat)
 	}
 	return s.eachLine(false, sure(moses.Tokenize))
 }

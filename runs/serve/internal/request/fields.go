@@ -96,7 +96,7 @@ func (f Fields) addJSON(body []byte) error {
 	if err := decoder.Decode(&f); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			return Invalid("the body must be a JSON object, not a %s", wrong.Value)
+			return Invalid("the body must be a JSON object, and is of the type %s", wrong.Value)
 		}
 		return Invalid("the body is no JSON: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
