@@ -175,6 +175,15 @@ func agree(s *experiment.Settings, env record.Env, peers *parallel.Peers) error 
 		env.Code.Commit, torch.CSRCDigest(), env.Versions["libtorch"], env.ISA, s.Resume(), threads, c.TOML()))
 }
 
+// agreeOnTexts refuses processes that read other texts than rank 0, by their SHA-256.
+func agreeOnTexts(sums map[string]string, peers *parallel.Peers) error {
+	var lines strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		fmt.Fprintln(&lines, name, sums[name])
+	}
+	return peers.Agree("text", lines.String())
+}
+
 func readTexts(s *experiment.Settings, peers *parallel.Peers) (task, error) {
 	if s.Config.Task() == experiment.Translation {
 		return readTranslation(s.Config, peers)
@@ -242,12 +251,7 @@ func (t *trainer) prepare(device torch.Device) error {
 	if err := t.run.CheckData(t.task.sums()); err != nil {
 		return err
 	}
-	sums := t.task.sums()
-	lines := ""
-	for _, name := range slices.Sorted(maps.Keys(sums)) {
-		lines += name + " " + sums[name] + "\n"
-	}
-	if err := t.peers.Agree("text", lines); err != nil {
+	if err := agreeOnTexts(t.task.sums(), t.peers); err != nil {
 		return err
 	}
 	t.store = checkpoint.Store{
