@@ -74,8 +74,8 @@ func (m *Model) class() (c class, err error) {
 }
 
 func noPreNorm(what, train string) error {
-	return refuse("transformers has no pre-norm translator with %s, and this run has model.pre_norm = true: train with %s, "+
-		"or export with -to ctranslate2", what, train)
+	return refuse("transformers has no pre-norm translator with %s, and this run has model.pre_norm = true: train with "+
+		"%s, or export with -to ctranslate2", what, train)
 }
 
 // startingAtZero is a model whose decoder may begin with padding in place of a vector of zeros, which transformers has

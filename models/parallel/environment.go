@@ -67,8 +67,8 @@ func FromEnvironment() (Environment, error) {
 		return Environment{}, nil
 	}
 	if r.err == nil && (e.Rank < 0 || e.Rank >= e.Size) {
-		r.err = fmt.Errorf("rank %d of %d processes: ranks begin with 0 and are below the number of processes; check RANK "+
-			"and WORLD_SIZE, or SLURM_PROCID and SLURM_NTASKS", e.Rank, e.Size)
+		r.err = fmt.Errorf("rank %d of %d processes: ranks begin with 0 and are below the number of processes; check "+
+			"RANK and WORLD_SIZE, or SLURM_PROCID and SLURM_NTASKS", e.Rank, e.Size)
 	}
 	if e.Size == 1 || r.err != nil {
 		return Environment{}, r.err

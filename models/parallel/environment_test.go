@@ -90,7 +90,8 @@ func TestByItself(t *testing.T) {
 
 func share(rank, size int) corpus.Share { return corpus.Share{Rank: rank, Size: size} }
 
-// TestPlace: a command starts the processes that it was asked for, where no launcher did and a machine has use for them.
+// TestPlace: a command starts the processes that it was asked for, where no launcher did and a machine has use for
+// them.
 func TestPlace(t *testing.T) {
 	most := crowd * runtime.NumCPU()
 	for _, c := range []struct {

@@ -45,8 +45,8 @@ func read(store *torch.Store, key string) (string, error) {
 	return files.Shown(text), err
 }
 
-// Keys of the store: how many processes there are; that all have come; what the first to fail said; that a collective has failed; how many know; how
-// many have come to the end.
+// Keys of the store: how many processes there are; that all have come; what the first to fail said; that a collective
+// has failed; how many know; how many have come to the end.
 const (
 	sizeKey   = "size"
 	begunKey  = "begun"

@@ -17,10 +17,10 @@ import (
 // Join makes this process one of a group that trains together, and gives nil to one that is by itself. It waits until
 // all have come: five minutes after the last one came, or as long as silence allows where that is more, it is an error
 // that names who is missing. One that was started again after its group had begun waits for the end of that, which
-// others bring about when they find its predecessor gone, and joins the next. waiting, if it is not nil, hears whom this
-// process waits for, when that has taken a while. Where ctx ends first the error is its cause, and the others hear of
-// it. Where another process fails later and this one does not learn of it by a collective, end gets the error and has to
-// end the process.
+// others bring about when they find its predecessor gone, and joins the next. waiting, if it is not nil, hears whom
+// this process waits for, when that has taken a while. Where ctx ends first the error is its cause, and the others hear
+// of it. Where another process fails later and this one does not learn of it by a collective, end gets the error and
+// has to end the process.
 func Join(ctx context.Context, e Environment, silence time.Duration, waiting func(rank int), end func(error)) (*Peers,
 	error) {
 	if e.Size == 0 {

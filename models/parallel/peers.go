@@ -176,8 +176,8 @@ func (p *Peers) Agree(what, text string) error {
 	return nil
 }
 
-// SameFile is an error where a process does not read at a path what rank 0 has written there: it names the first. A disk
-// of the network may show a new file late.
+// SameFile is an error where a process does not read at a path what rank 0 has written there: it names the first. A
+// disk of the network may show a new file late.
 func (p *Peers) SameFile(path string) error {
 	if p == nil {
 		return nil
@@ -209,8 +209,8 @@ func (p *Peers) SameFile(path string) error {
 	}
 	for r, place := range paths[1:] {
 		if len(place) > 0 {
-			return refused("%s does not find at %s what rank 0 wrote at %s: all processes need one folder, on a disk that "+
-				"all of them see", p.names[r+1], place, paths[0])
+			return refused("%s does not find at %s what rank 0 wrote at %s: all processes need one folder, on a disk "+
+				"that all of them see", p.names[r+1], place, paths[0])
 		}
 	}
 	return nil

@@ -276,8 +276,8 @@ func (e *evaluation) dynamic() (*record.Evaluation, error) {
 			return record.TextScores{}, err
 		}
 		if math.IsNaN(nll) || math.IsInf(math.Exp(nll), 1) {
-			return record.TextScores{}, fmt.Errorf("the weights diverge at the rate %.3g with the decay %.3g: give a lower "+
-				"-rate or -decay, or none to have it searched for", chosen.Rate, chosen.Decay)
+			return record.TextScores{}, fmt.Errorf("the weights diverge at the rate %.3g with the decay %.3g: give a "+
+				"lower -rate or -decay, or none to have it searched for", chosen.Rate, chosen.Decay)
 		}
 		text, err := corpus.NewColumns(t.IDs, 1, "the text", "-test")
 		if err != nil {

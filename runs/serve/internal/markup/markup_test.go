@@ -131,7 +131,8 @@ func TestXML(t *testing.T) {
 	}
 }
 
-// TestSplitting: a text ends at the elements that a caller names, at no others where it names those that do not end one.
+// TestSplitting: a text ends at the elements that a caller names, at no others where it names those that do not end
+// one.
 func TestSplitting(t *testing.T) {
 	names := func(names ...string) map[string]bool {
 		set := map[string]bool{}
