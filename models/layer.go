@@ -8,7 +8,7 @@ import "github.com/aperture-ml/aperture/torch"
 type LayerSettings struct {
 	MaxPositions      int     `toml:"max_positions" kinds:"transformer attentional gpt" default:"1024" range:"[2,1048576]" help:"longest sequence, in symbols with the end of sentence"`
 	Positions         string  `toml:"positions" default:"sinusoidal" choice:"sinusoidal learned rotary" help:"position vectors; gpt alone has rotary ones, which turn queries and keys (Su et al. 2021)"`
-	Activation        string  `toml:"activation" default:"relu" choice:"relu swish gelu gelu_tanh" help:"activation of the feed-forward layers; decode.int8 wants relu, and GPT-2 has gelu_tanh"`
+	Activation        string  `toml:"activation" default:"relu" choice:"relu swish gelu gelu_tanh" help:"activation of the feed-forward layers; translate and serve with -int8 want relu, and GPT-2 has gelu_tanh"`
 	ActivationDropout float64 `toml:"activation_dropout" init:"free" default:"0.0" range:"[0,1)" help:"dropout after the feed-forward layers' activation"`
 	NormEpsilon       float64 `toml:"norm_epsilon" default:"1e-5" range:"(0,1]" help:"what layer normalisation adds to the variance"`
 }

@@ -62,7 +62,8 @@ func FindDevice(name string) (Device, error) {
 		index = n
 	}
 	if index >= count {
-		return "", fmt.Errorf("device %s is not there: %d CUDA devices were found (%s)", name, count, reason)
+		return "", fmt.Errorf("device %s is not there: %d CUDA devices were found (%s); name another, or cpu; each process "+
+			"of a machine takes one of its own", name, count, reason)
 	}
 	return Device(fmt.Sprintf("cuda:%d", index)), nil
 }

@@ -39,6 +39,15 @@ func (e *Error) Error() string {
 // ErrOutOfMemory matches, by errors.Is, every Error whose cause is memory.
 var ErrOutOfMemory = errors.New("out of memory")
 
+// AdviseOnMemory adds advice to the error of an operator that found too little memory. Other errors stay as they are,
+// those too that say themselves what did not fit.
+func AdviseOnMemory(err error, advice string) error {
+	if at := new(Error); errors.As(err, &at) && at.OutOfMemory {
+		return fmt.Errorf("%w%s", ErrOutOfMemory, advice)
+	}
+	return err
+}
+
 // Is reports whether target is ErrOutOfMemory and e was caused by memory.
 func (e *Error) Is(target error) bool { return target == ErrOutOfMemory && e.OutOfMemory }
 

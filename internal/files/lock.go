@@ -13,7 +13,7 @@ var errHeld = errors.New("the lock is held")
 func Lock(path string) (*os.File, error) {
 	folder, err := openToLock(path)
 	if err != nil {
-		return nil, fmt.Errorf("run folder: %w", err)
+		return nil, fmt.Errorf("the folder cannot be locked: %w", err)
 	}
 	err = LockFile(folder, false)
 	if err == nil {
@@ -23,7 +23,7 @@ func Lock(path string) (*os.File, error) {
 	if errors.Is(err, errHeld) {
 		return nil, &InUse{path}
 	}
-	return nil, fmt.Errorf("run folder %s cannot be locked: %w", path, err)
+	return nil, fmt.Errorf("the folder %s cannot be locked: %w", path, err)
 }
 
 // InUse is the error of a folder that another process holds.

@@ -38,7 +38,7 @@ func TestLock(t *testing.T) {
 		t.Errorf("a lock leaves %v, %v", entries, err)
 	}
 	if _, err := Lock(filepath.Join(folder, "none")); !errors.Is(err, fs.ErrNotExist) ||
-		!strings.HasPrefix(err.Error(), "run folder: ") {
+		!strings.HasPrefix(err.Error(), "the folder cannot be locked: ") {
 		t.Errorf("a missing folder gave %v", err)
 	}
 }

@@ -1,6 +1,10 @@
 package files
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -48,8 +52,13 @@ func disturbs(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// Plain is an error whose text is Shown, at most 1 kB, for readers of files whose names and words it tells.
+// Plain is an error whose text is Shown, at most 1 kB, for readers of files whose names and words it tells. One of
+// encoding/json says which value of a file is of another kind, without the names of Go's types.
 func Plain(err error) error {
+	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
+		says := fmt.Sprintf("%s is of the type %s, and another is wanted", cmp.Or(wrong.Field, "the value"), wrong.Value)
+		return &plainError{errors.New(strings.Replace(err.Error(), wrong.Error(), says, 1))}
+	}
 	if err == nil || ShownAtMost(longestError, err.Error()) == err.Error() {
 		return err
 	}

@@ -1,7 +1,9 @@
 package files
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -30,5 +32,21 @@ func TestShown(t *testing.T) {
 	}
 	if Plain(nil) != nil || Plain(io.EOF) != io.EOF {
 		t.Error("what needs no change is changed")
+	}
+}
+
+// TestPlainJSON: a value of another kind is named by its key, behind what an error says of its file.
+func TestPlainJSON(t *testing.T) {
+	var into struct {
+		Width int `json:"width"`
+	}
+	for text, want := range map[string]string{
+		`{"width": "4"}`: "a.json: width is of the type string, and another is wanted",
+		`[1]`:            "a.json: the value is of the type array, and another is wanted",
+	} {
+		err := Plain(fmt.Errorf("a.json: %w", json.Unmarshal([]byte(text), &into)))
+		if err.Error() != want {
+			t.Errorf("%s gives %v", text, err)
+		}
 	}
 }

@@ -133,8 +133,8 @@ func (t Tensor) check(name string, f Format) error {
 	}
 	for _, x := range t.Values {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return fmt.Errorf("the weight %s holds a number that is not finite: training has diverged; train again with "+
-				"a smaller train.learning_rate", name)
+			return fmt.Errorf("the weight %s holds a number that is not finite: the model's training has diverged, or its "+
+				"file is damaged", name)
 		}
 		if f == Float16 && math.Abs(float64(x)) > largestHalfNumber {
 			return fmt.Errorf("the weight %s holds %g, which is too large for float16: quantise to bfloat16, or not at all",
@@ -164,7 +164,7 @@ func (m *Model) check(o Options) error {
 func (m *Model) tensor(name string, shape ...int) (Tensor, error) {
 	t, found := m.Tensors[name]
 	if !found {
-		return t, fmt.Errorf("the run has no weight %s, which its network wants", name)
+		return t, fmt.Errorf("the model has no weight %s, which its network wants", name)
 	}
 	if !slices.Equal(t.Shape, shape) {
 		return t, fmt.Errorf("the weight %s has the shape %v where the network wants %v", name, t.Shape, shape)

@@ -76,7 +76,7 @@ func (s Settings) Check() error {
 			`merges; set it to "appearance", or data.units = "word"`)
 	case !k.blocks && s.Train.Stride > 0:
 		return fmt.Errorf("train.stride = %d is for gpt, and model.kind = %q carries its context from chunk to chunk: "+
-			"set it to 0", s.Train.Stride, s.Model.Kind)
+			"leave it out", s.Train.Stride, s.Model.Kind)
 	case k.blocks:
 		if err := s.checkBlocks(); err != nil {
 			return err

@@ -9,7 +9,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,10 +26,7 @@ func main() {
 	if err == nil {
 		err = command.On(torch.Main, func() error { return run(f, command.Stdout, os.Stderr) })
 	}
-	if errors.Is(err, torch.ErrOutOfMemory) {
-		err = fmt.Errorf("%w: analyze fewer matrices at a time, or fewer rows of them", torch.ErrOutOfMemory)
-	}
-	command.Exit(err)
+	command.Exit(torch.AdviseOnMemory(err, ": analyze fewer matrices at a time, or where there is more"))
 }
 
 // run measures what the flags name, on the torch thread. Results go to out, all else to log.

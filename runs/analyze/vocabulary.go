@@ -100,6 +100,9 @@ func wordsOfJSON(text []byte) (words []string, err error) {
 		const most = 1 << 24 // more words than any vocabulary has
 		switch {
 		case err != nil:
+			if value == nil {
+				value = "null"
+			}
 			return nil, fmt.Errorf("the row of %q is %v, which is no whole number: %s", word, value, wanted)
 		case row < 0:
 			return nil, fmt.Errorf("the row of %q is %d: rows are numbered from 0", word, row)

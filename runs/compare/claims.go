@@ -66,7 +66,7 @@ func word(low, high, published float64) string {
 func readClaims(path string) (*claims, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, files.Missing(err))
+		return nil, files.Missing(err)
 	}
 	c := &claims{}
 	if err := keys.Decode(string(text), path, c); err != nil {

@@ -30,7 +30,7 @@ type scored struct {
 func readScores(path string) (all []*scored, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, files.Missing(err))
+		return nil, files.Missing(err)
 	}
 	defer file.Close()
 	reader := csv.NewReader(file)

@@ -60,7 +60,7 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 	if f.given.Changed("stride") {
 		if err := model.SetStride(f.Stride); err != nil {
 			model.Free()
-			return nil, &command.UsageError{Err: err}
+			return nil, command.Usagef("-stride=%d: %v", f.Stride, err)
 		}
 	}
 	c, err := experiment.ReadConfig(f.Run)
@@ -276,8 +276,12 @@ func (e *evaluation) dynamic() (*record.Evaluation, error) {
 			return record.TextScores{}, err
 		}
 		if math.IsNaN(nll) || math.IsInf(math.Exp(nll), 1) {
-			return record.TextScores{}, fmt.Errorf("the weights diverge at the rate %.3g with the decay %.3g: give a "+
-				"lower -rate or -decay, or none to have it searched for", chosen.Rate, chosen.Decay)
+			then := "give a lower -rate or -decay"
+			if len(searched) == 0 {
+				then += ", or none to have them searched for"
+			}
+			return record.TextScores{}, fmt.Errorf("the weights diverge at the rate %.3g with the decay %.3g: %s",
+				chosen.Rate, chosen.Decay, then)
 		}
 		text, err := corpus.NewColumns(t.IDs, 1, "the text", "-test")
 		if err != nil {

@@ -112,8 +112,8 @@ func (s *search) fill(shared, methods any) (err error) {
 	own, _ := methods.(map[string]any)
 	for _, method := range slices.Sorted(maps.Keys(own)) {
 		if !slices.Contains(s.Methods, method) {
-			return fmt.Errorf("[method.%s] searches for a method that is not in methods = %q: add it there, "+
-				"or remove the section", method, s.Methods)
+			return fmt.Errorf("[method.%s] searches for a method that is not in methods (%s): add it there, "+
+				"or remove the section", method, strings.Join(s.Methods, ", "))
 		}
 		if s.own[method], err = dimensions(own[method], "[method."+method+"]"); err != nil {
 			return err
@@ -147,8 +147,8 @@ func (s *search) check() error {
 		}
 	}
 	if !slices.Contains(s.Methods, s.Control) {
-		return fmt.Errorf("control = %q is not in methods = %q: without its trials there is nothing to compare with",
-			s.Control, s.Methods)
+		return fmt.Errorf("control = %q is not in methods (%s): without its trials there is nothing to compare with",
+			s.Control, strings.Join(s.Methods, ", "))
 	}
 	for i, arg := range s.Args {
 		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")

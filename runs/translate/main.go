@@ -24,10 +24,11 @@ func main() {
 	if err == nil {
 		err = command.On(torch.Main, func() error { return run(context.Background(), f, os.Stdin, command.Stdout) })
 	}
-	if errors.Is(err, torch.ErrOutOfMemory) {
-		err = fmt.Errorf("%w: lower -beam, or translate shorter lines", torch.ErrOutOfMemory)
+	advice := ": lower -beam, or translate shorter lines"
+	if err != nil && f != nil && f.Force != "" {
+		advice = ": score shorter lines"
 	}
-	command.Exit(err)
+	command.Exit(torch.AdviseOnMemory(err, advice))
 }
 
 // flags are the command line.

@@ -73,8 +73,9 @@ func NewLoader(pairs Pairs, options Options, from Position) (*Loader, error) {
 	err := reading(pairs, func() error {
 		for i := range pairs.Len() {
 			if n := max(pairs.Lengths(i)) + 1; n > options.MaxTokens {
-				return fmt.Errorf("the sentence pair on line %d takes %d tokens, more than a batch may hold: raise "+
-					"train.max_tokens (%d) or lower data.max_length", pairs.At(i).Line, n, options.MaxTokens)
+				return fmt.Errorf("the sentence pair %d of the training text takes %d tokens, more than a batch may hold: "+
+					"raise train.max_tokens (%d), or set data.max_length to at most %d", pairs.At(i).Line, n,
+					options.MaxTokens, options.MaxTokens-1)
 			}
 		}
 		l.epochs = newEpochs(pairs, budget{options.MaxTokens, options.MaxSentences, options.Multiple}, options.Seed)

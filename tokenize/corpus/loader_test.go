@@ -179,7 +179,7 @@ func TestNewLoaderErrors(t *testing.T) {
 	mustName(t, err, "train.max_tokens")
 	_, err = NewLoader(append(pairs, pairOf(77, 3, 99)), Options{BatchSettings: BatchSettings{MaxTokens: 99}},
 		Position{})
-	mustName(t, err, "line 77", "100 tokens", "train.max_tokens (99)", "data.max_length")
+	mustName(t, err, "pair 77", "100 tokens", "train.max_tokens (99)", "data.max_length")
 	_, err = NewLoader(pairs, Options{BatchSettings: BatchSettings{MaxTokens: 50}}, Position{Epoch: 2, Batch: 5000})
 	mustName(t, err, "batch 5000 of epoch 2", "train.max_tokens")
 }

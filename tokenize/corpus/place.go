@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/aperture-ml/aperture/internal/files"
@@ -25,12 +26,23 @@ func (p place) isPart() bool { return p.column > 0 || p.portion != Portion{} }
 // named says whether a text is given by its name in a folder of texts, and not by its path.
 func (p place) named() bool { return p.pair != "" || p.others != "" }
 
-// missing is the error of an absent text: it says what names it, and what its folder holds.
+// missing is the error of an absent text: it says what names it, and what its folder holds. flag is a flag, or a key of
+// a run's configuration, where the command has no flag for it.
 func (p place) missing(flag string) error {
 	folder := filepath.Dir(p.path)
 	named := flag + " names it"
+	if !strings.HasPrefix(flag, "-") {
+		if err := files.NoFolder(folder); err != nil {
+			return fmt.Errorf("%w: %s in the run's config.toml names it", err, flag)
+		}
+		return fmt.Errorf("%s: there is no such file; its folder, which %s in the run's config.toml names, %s", p.path,
+			flag, held(folder))
+	}
 	if !p.named() {
 		if err := files.NoFolder(folder); err != nil {
+			if slices.Contains([]string{"-train", "-valid", "-test"}, flag) {
+				named = "-data names it, or " + flag + " with the whole path"
+			}
 			return fmt.Errorf("%s: %w; %s", p.path, err, named)
 		}
 		return fmt.Errorf("%s: there is no such file; %s; its folder %s", p.path, named, held(folder))

@@ -156,7 +156,7 @@ func (r *running) add(line []byte) error {
 
 func unknownWord[T string | []byte](word T) error {
 	return fmt.Errorf("the word %.80q is not in the vocabulary, which has no %s to stand for it: remove it, or train "+
-		"with this text among the others", word, UnknownWord)
+		"a model with this text", word, UnknownWord)
 }
 
 // reserve makes room for n more ids, and for the rest as estimated: doubling would hold a large text three times.

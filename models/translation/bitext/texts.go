@@ -25,9 +25,10 @@ type Texts struct {
 	Cache *corpus.Cache     // keeps what is made of training text that has files; nil keeps nothing
 
 	TrainPairs, ValidPairs corpus.Pairs
-	Filtered               corpus.FilterReport // what Encode left out of the training text
-	Stored                 string              // where the encoded training text is, in a sentence
-	heldOut                string              // what was held out of it, in a sentence, or empty
+	Filtered               corpus.FilterReport       // what Encode left out of the training text
+	Stored                 string                    // where the encoded training text is, in a sentence
+	heldOut                string                    // what was held out of it, in a sentence, or empty
+	read                   map[string][2]corpus.Text // which say where lines stand, by the text's name
 	store                  *corpus.Store
 }
 
@@ -93,12 +94,13 @@ func (n TextNames) split(d TextSettings, cache *corpus.Cache) (train, valid corp
 // in its files.
 func ReadFiles(d TextSettings, names TextNames, cache *corpus.Cache) (*Texts, error) {
 	train, valid, tests, said, err := names.split(d, cache)
-	t := &Texts{Sums: map[string]string{}, Cache: cache, heldOut: said}
+	t := &Texts{Sums: map[string]string{}, Cache: cache, heldOut: said, read: map[string][2]corpus.Text{}}
 	read := func(name, flag string, at corpus.PairName,
 		open func(at corpus.PairName, flag string) (corpus.Parallel, error)) (p corpus.Parallel) {
 		if err == nil {
 			p, err = open(at, flag)
 			t.Sums[name+"."+d.Source], t.Sums[name+"."+d.Target] = p.Source.SHA256, p.Target.SHA256
+			t.read[name] = [2]corpus.Text{p.Source, p.Target}
 		}
 		return p
 	}
@@ -115,6 +117,14 @@ func ReadFiles(d TextSettings, names TextNames, cache *corpus.Cache) (*Texts, er
 		t.Tests = append(t.Tests, linesOf(name, read(name, "-test", tests[i], corpus.ReadParallel)))
 	}
 	return t, err
+}
+
+// place is where a line of a text stands, for errors; side is 0 for the source.
+func (t *Texts) place(name string, side, line int, language string) string {
+	if text := t.read[name][side]; text.Path != "" {
+		return fmt.Sprintf("%s:%d", text.Path, text.Number(line))
+	}
+	return fmt.Sprintf("%s.%s:%d", name, language, line)
 }
 
 // ReadLines reads one of the texts that are not for training; flag is named in errors that it can mend.
@@ -134,7 +144,7 @@ func ReadLines(d TextSettings, names TextNames, name, flag string, cache *corpus
 }
 
 func linesOf(name string, p corpus.Parallel) Lines {
-	return Lines{Name: name, Source: p.Source.Lines, Target: p.Target.Lines}
+	return Lines{name, p.Source.Lines, p.Target.Lines}
 }
 
 // About says in sentences where the texts come from.
@@ -152,13 +162,14 @@ func (t *Texts) About() []string {
 func (t *Texts) Encode(p *Sides, limits corpus.Limits, positions int) error {
 	for _, lines := range append([]Lines{t.Valid}, t.Tests...) {
 		for _, pair := range p.encode(lines) {
-			n, language := len(pair.Source), p.Source.Language
+			n, side, language := len(pair.Source), 0, p.Source.Language
 			if len(pair.Target) > n {
-				n, language = len(pair.Target), p.Target.Language
+				n, side, language = len(pair.Target), 1, p.Target.Language
 			}
 			if n >= positions {
-				return fmt.Errorf("%s.%s:%d: this line has %d symbols with its end, more than model.max_positions "+
-					"(%d): raise that, or split the line", lines.Name, language, pair.Line, n+1, positions)
+				return fmt.Errorf("%s: this line of the text %s has %d symbols with its end, more than "+
+					"model.max_positions (%d): raise that, or shorten the line", t.place(lines.Name, side, pair.Line, language),
+					lines.Name, n+1, positions)
 			}
 		}
 	}

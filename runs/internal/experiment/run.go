@@ -95,11 +95,16 @@ func Open(s *Settings, env record.Env) (r *Run, err error) {
 
 // create refuses a folder that holds a run.
 func (r *Run) create(*Settings) error {
-	for _, name := range []string{ConfigFile, ResultsFile, CheckpointsDir} {
-		if _, err := os.Lstat(r.Path(name)); err == nil {
-			return fmt.Errorf("%s already holds a run: continue it with -resume, or name another folder with -out",
-				r.Dir)
-		}
+	there := func(name string) bool {
+		_, err := os.Lstat(r.Path(name))
+		return err == nil
+	}
+	switch {
+	case there(ConfigFile):
+		return fmt.Errorf("%s already holds a run: continue it with -resume, or name another folder with -out", r.Dir)
+	case there(ResultsFile), there(CheckpointsDir):
+		return fmt.Errorf("%s already holds a run, whose %s is gone: put that back to continue it, or name another folder "+
+			"with -out", r.Dir, ConfigFile)
 	}
 	return nil
 }
@@ -175,14 +180,17 @@ func (r *Run) TruncateMetrics(step int64) error {
 }
 
 // CheckData records the SHA-256 of the texts that the run reads in env.json. A text that has changed since a resumed
-// run began is an error that names it.
+// run began is an error that names it, with all others that have: some may be parts of the file that has changed.
 func (r *Run) CheckData(sums map[string]string) error {
+	var changed []string
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		if before, known := r.Env.DataSHA256[name]; known && before != sums[name] {
-			return fmt.Errorf("%s has changed since the run in %s began: restore it, or start a new run with another "+
-				"-out",
-				name, r.Dir)
+			changed = append(changed, name)
 		}
+	}
+	if len(changed) > 0 {
+		return fmt.Errorf("the texts have changed since the run in %s began (%s): restore their files, or start a new run "+
+			"with another -out", r.Dir, strings.Join(changed, ", "))
 	}
 	if r.ReadOnly {
 		return nil

@@ -376,5 +376,5 @@ func TestCheckData(t *testing.T) {
 		t.Errorf("the same text: %v", err)
 	}
 	sums["train.de"] = "0"
-	wantError(t, r.CheckData(sums), "train.de has changed")
+	wantError(t, r.CheckData(sums), "began (train.de)")
 }

@@ -145,7 +145,7 @@ func TestResultsOfGivenData(t *testing.T) {
 	write(t, filepath.Join(folder, "corpus", "long.en"), "kurz\n"+strings.Repeat("lang ", 40)+"\n")
 	write(t, filepath.Join(folder, "corpus", "long.de"), "kurz\nlang\n")
 	run(t, folder, "-out=out", "-test=long").fails(t, "a line that the model cannot take", 1,
-		"long.en:2: this line has", "more than model.max_positions (64)")
+		"long.en:2: this line of the text long has", "more than model.max_positions (64)")
 	mustRun(t, folder, "-steps=2", "-out=out", "-seed=7", "-test=test,other", "-method=spectrum")
 	all := results(t, folder, "out")
 	tests := all["test"].(map[string]any)

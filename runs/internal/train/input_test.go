@@ -45,7 +45,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{corpus("blank", func(s string) string { return strings.Repeat("\n", 200) })}, 1,
 			[]string{"none of the 200 sentence pairs", "200 empty"}},
 		{[]string{"-set=data.max_length=1"}, 1, []string{"none of the 200 sentence pairs", "data.max_length"}},
-		{[]string{"-set=train.max_tokens=3"}, 1, []string{"the sentence pair on line", "raise train.max_tokens (3)"}},
+		{[]string{"-set=train.max_tokens=3"}, 1, []string{"of the training text takes", "raise train.max_tokens (3)"}},
 		{[]string{"-set=data.codes=codes"}, 1, []string{"codes:2: a merge is two symbols"}},
 		{[]string{"-set=data.codes=nocodes"}, 1, []string{"data.codes", "there is no file nocodes"}},
 		{[]string{"-init=corpus"}, 1, []string{"corpus", "holds no run"}},

@@ -196,8 +196,15 @@ func (t *trainer) diverged(what string) error {
 	if i := slices.IndexFunc(steps, func(step int) bool { return step < t.state.Step }); i >= 0 {
 		last = fmt.Sprintf("the last good checkpoint is step-%d", steps[i])
 	}
-	return t.peers.Alike(fmt.Errorf("%s (%s): lower train.learning_rate, raise schedule.warmup or set "+
-		"train.clip_norm, and start again in another -out", what, last))
+	rate, clip := "train.learning_rate", "set train.clip_norm"
+	if t.config.Schedule.Kind == "noam" {
+		rate = "schedule.factor"
+	}
+	if x := t.config.Train.ClipNorm; x > 0 {
+		clip = fmt.Sprintf("lower train.clip_norm (%g)", x)
+	}
+	return t.peers.Alike(fmt.Errorf("%s (%s): lower %s, raise schedule.warmup or %s, and start again in another -out", what,
+		last, rate, clip))
 }
 
 // after does what is due once an update is made: log, validate, save, stop.

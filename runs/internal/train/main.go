@@ -60,15 +60,18 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 	torch.AllowTF32(device, s.Config.Train.TF32)
 	choosePrecision(s, device)
 	if s.Config.Train.Precision == "bfloat16" && device == torch.CPU && !torch.HasBFloat16() {
-		return fmt.Errorf("train.precision = \"bfloat16\" needs a CPU with bfloat16 instructions, or a GPU: use " +
-			"float32")
+		then := "use float32"
+		if s.Resume() {
+			then = "resume where there is one, or start a new run with another -out"
+		}
+		return fmt.Errorf("train.precision = \"bfloat16\" needs a CPU with bfloat16 instructions, or a GPU: %s", then)
 	}
 	if s.Plan {
 		read, err := readTexts(s, nil)
 		if err != nil {
 			return err
 		}
-		return advise(command.Guard(func() error { return plan(s, read, device) }), "")
+		return advise(s, command.Guard(func() error { return plan(s, read, device) }), "")
 	}
 	if p := s.Config.Preset; strings.HasSuffix(p, "-finetune") && s.Config.Train.Init == "" && !s.Resume() {
 		return command.Usagef("preset %s trains another run further: name that run with -init", p)
@@ -128,7 +131,7 @@ func choosePrecision(s *experiment.Settings, device torch.Device) {
 func work(ctx context.Context, s *experiment.Settings, device torch.Device, peers *parallel.Peers,
 	log *atomic.Pointer[experiment.Logger]) (run *experiment.Run, err error) {
 	held := ""
-	defer func() { err = advise(err, held) }()
+	defer func() { err = advise(s, err, held) }()
 	env := experiment.NewEnv(map[string]string{"libtorch": torch.Version()}, string(device), torch.Threads())
 	env.ISA = torch.ISA()
 	if err := agree(s, env, peers); err != nil {
@@ -196,12 +199,15 @@ func readTexts(s *experiment.Settings, peers *parallel.Peers) (task, error) {
 }
 
 // advise says what to do where there was not enough memory, and what held it.
-func advise(err error, held string) error {
-	if errors.Is(err, torch.ErrOutOfMemory) {
-		return fmt.Errorf("%w%s: lower train.max_tokens and raise train.accumulate by the same factor, "+
-			"or make the model smaller", torch.ErrOutOfMemory, held)
+func advise(s *experiment.Settings, err error, held string) error {
+	then := "lower train.max_tokens and raise train.accumulate by the same factor, or make the model smaller"
+	switch {
+	case s.Resume():
+		then = "resume where there is more, or with -set=train.recompute=true, which a network of attention can do with less"
+	case s.Config.Task() == experiment.LanguageModel:
+		then = "raise train.accumulate, lower train.columns or train.bptt, or make the model smaller"
 	}
-	return err
+	return torch.AdviseOnMemory(err, held+": "+then)
 }
 
 // held says what tensors held at their most, the largest part first.

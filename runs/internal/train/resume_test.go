@@ -85,7 +85,7 @@ func TestFoldersThatHoldARun(t *testing.T) {
 	logged := read(t, folder, "done", "train.log")
 	write(t, filepath.Join(folder, "corpus", "train.en"), strings.Repeat("ein anderer text\n", 200))
 	run(t, folder, "-out=done", "-steps=4", "-resume").fails(t, "another corpus", 1,
-		"train.en has changed since the run in done began")
+		"the texts have changed since the run in done began (train.en)")
 	run(t, folder, "-out=done", "-steps=2", "-resume").fails(t, "the run that was to be longer", 1,
 		"is finished (2 updates")
 	if !strings.Contains(read(t, folder, "done", "train.log"), logged) {
