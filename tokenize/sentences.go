@@ -84,21 +84,22 @@ func (s *SentenceSplitter) keepsStop(before, after string) bool {
 
 // Cut makes sentences of a line that end at the given places, in rising order.
 func Cut(line string, ends []int) (out []Sentence) {
-	from := 0
+	from, gap := 0, 0 // where the piece at hand begins, and the white space before it
 	for _, end := range append(slices.Clip(ends), len(line)) {
-		piece := line[from:end]
-		from = end
-		text := strings.TrimLeftFunc(piece, unicode.IsSpace)
-		if gap := piece[:len(piece)-len(text)]; gap != "" {
+		text := strings.TrimLeftFunc(line[from:end], unicode.IsSpace)
+		begin := end - len(text)
+		if begin > from {
 			if len(out) == 0 {
 				out = append(out, Sentence{})
 			}
-			out[len(out)-1].Gap += gap
+			out[len(out)-1].Gap = line[gap:begin]
 		}
-		trimmed := strings.TrimRightFunc(text, unicode.IsSpace)
 		if text != "" {
-			out = append(out, Sentence{trimmed, text[len(trimmed):]})
+			trimmed := strings.TrimRightFunc(text, unicode.IsSpace)
+			gap = begin + len(trimmed)
+			out = append(out, Sentence{trimmed, line[gap:end]})
 		}
+		from = end
 	}
 	return out
 }

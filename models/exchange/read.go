@@ -247,13 +247,16 @@ func (m *Model) embed(source, target numbering, encoder, decoder, output Tensor,
 	m.Tensors[outputBias] = target.rows(Tensor{Shape: []int{len(bias)}, Values: bias}, bannedBias)
 }
 
+// mostLayers bounds the layers that a file asks for, in encoder and decoder each.
+const mostLayers = 1000
+
 // checkWhole says what is missing or has another shape than the network wants, and what it does not know.
 func (m *Model) checkWhole() error {
-	const layers, width, numbers = 1000, 1 << 16, 1 << 25 // numbers of a position table; published ones have 2^20
+	const width, numbers = 1 << 16, 1 << 25 // numbers of a position table; published ones have 2^20
 	d, f := m.Width, m.FFNWidth
 	switch {
 	case d < 1 || f < 1 || m.Heads < 1 || m.EncoderLayers < 1 || m.DecoderLayers < 1 || m.MaxPositions < 2 || d > width ||
-		f > width || m.EncoderLayers > layers || m.DecoderLayers > layers || m.MaxPositions > numbers/d:
+		f > width || m.EncoderLayers > mostLayers || m.DecoderLayers > mostLayers || m.MaxPositions > numbers/d:
 		return fmt.Errorf("its sizes make no network: width %d, %d in feed-forward layers, %d heads, %d and %d layers, "+
 			"%d positions", d, f, m.Heads, m.EncoderLayers, m.DecoderLayers, m.MaxPositions)
 	case d%m.Heads != 0:

@@ -352,6 +352,15 @@ func TestMarianPreNorm(t *testing.T) {
 	}
 }
 
+// TestMarianDepth: layers that no network has are refused before their weights are looked for.
+func TestMarianDepth(t *testing.T) {
+	folder := t.TempDir()
+	marianArchive(t, folder, func(yml string) string { return strings.Replace(yml, "enc-depth: 1", "enc-depth: 100000000", 1) })
+	if _, err := Read(folder, anyText); err == nil || !strings.Contains(err.Error(), "enc-depth is 100000000, and networks") {
+		t.Errorf("it gives %v", err)
+	}
+}
+
 // TestSearch: generate() counts the first input of the decoder and the end in max_length, the former in min_length, and
 // the end alone in max_new_tokens.
 func TestSearch(t *testing.T) {

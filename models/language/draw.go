@@ -76,12 +76,27 @@ func (o SampleOptions) penalise(logProbs []float32, text []int32) {
 
 // best are the ids of the n largest log-probabilities, falling; of equal ones the smaller id comes first.
 func best(logProbs []float32, n int) []int32 {
-	order := make([]int32, len(logProbs))
-	for i := range order {
-		order[i] = int32(i)
+	before := func(a, b int32) int { return cmp.Or(cmp.Compare(logProbs[b], logProbs[a]), cmp.Compare(a, b)) }
+	if n >= len(logProbs) {
+		order := make([]int32, len(logProbs))
+		for i := range order {
+			order[i] = int32(i)
+		}
+		slices.SortFunc(order, before)
+		return order
 	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(logProbs[b], logProbs[a]) })
-	return order[:min(n, len(order))]
+	var top []int32
+	for id := range int32(len(logProbs)) {
+		if len(top) == n {
+			if n == 0 || before(id, top[n-1]) > 0 {
+				continue
+			}
+			top = top[:n-1]
+		}
+		at, _ := slices.BinarySearchFunc(top, id, before)
+		top = slices.Insert(top, at, id)
+	}
+	return top
 }
 
 // draw chooses a word by log-probabilities that are penalised already.
@@ -102,10 +117,11 @@ func (o SampleOptions) left(logProbs []float32) (words []int32, weights []float6
 	if o.Temperature == 0 {
 		return best(logProbs, 1), []float64{1}
 	}
-	words = best(logProbs, len(logProbs))
+	n := len(logProbs)
 	if o.TopK > 0 {
-		words = words[:min(o.TopK, len(words))]
+		n = o.TopK
 	}
+	words = best(logProbs, n)
 	weights = make([]float64, len(words))
 	for i, id := range words {
 		weights[i] = math.Exp((float64(logProbs[id]) - float64(logProbs[words[0]])) / o.Temperature)

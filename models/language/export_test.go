@@ -11,6 +11,9 @@ import (
 // Pointer is the cache's probability of a word.
 var Pointer = pointer
 
+// Best is best.
+var Best = best
+
 // Draw chooses a word by its log-probabilities.
 func (o SampleOptions) Draw(logProbs []float32, random *rand.Rand) int32 {
 	return o.draw(logProbs, random)

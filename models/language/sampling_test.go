@@ -207,3 +207,22 @@ func TestContinue(t *testing.T) {
 		}
 	})
 }
+
+// TestBest: the n most probable words are the first n of all in their order, equal ones by their id.
+func TestBest(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 5))
+	logProbs := make([]float32, 300)
+	for i := range logProbs {
+		logProbs[i] = -float32(random.IntN(40)) // many are equal
+	}
+	want := make([]int32, len(logProbs))
+	for i := range want {
+		want[i] = int32(i)
+	}
+	slices.SortStableFunc(want, func(a, b int32) int { return cmp.Compare(logProbs[b], logProbs[a]) })
+	for _, n := range []int{0, 1, 2, 10, 299, 300, 1000} {
+		if got := language.Best(logProbs, n); !slices.Equal(got, want[:min(n, len(want))]) {
+			t.Errorf("the best %d are %v, want %v", n, got, want[:min(n, len(want))])
+		}
+	}
+}

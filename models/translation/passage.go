@@ -1,6 +1,7 @@
 package translation
 
 import (
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -35,8 +36,8 @@ type piece struct {
 
 // passage cuts a request's text into pieces, or says why it cannot be translated. A sentence that is longer than the
 // model's positions is halved until it is not, but with SplitNever.
-func (m *served) passage(r Request, how Splitting) (pieces []piece, err error) {
-	spans, err := r.kept()
+func (m *served) passage(ctx context.Context, r Request, how Splitting) (pieces []piece, err error) {
+	spans, err := r.kept(ctx)
 	if err != nil {
 		return nil, err
 	}

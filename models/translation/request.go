@@ -1,7 +1,6 @@
 package translation
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -199,7 +198,7 @@ func (t *Translator) demands(r Request, tokenised string) (d demand, err error) 
 	}
 	d.phrases = r.Terms.apply(t.Text.Source.Words(tokenised))
 	terms := len(d.phrases)
-	spans, err := r.kept()
+	spans, err := r.kept(context.Background())
 	if err != nil {
 		return d, err
 	}
@@ -227,26 +226,35 @@ func (t *Translator) demands(r Request, tokenised string) (d demand, err error) 
 
 // kept is where the line holds what stays, without the white space around it, in rising order; of spans that overlap
 // the first and longest.
-func (r Request) kept() (spans [][2]int, err error) {
-	all := slices.Clone(r.KeepAt)
-	for _, s := range all {
+func (r Request) kept(ctx context.Context) (spans [][2]int, err error) {
+	if len(r.KeepAt) == 0 && len(r.Keep) == 0 {
+		return nil, nil
+	}
+	ends := make([]int, len(r.Line)+1) // by the byte at which spans begin, the end of the longest
+	for _, s := range r.KeepAt {
 		if s[0] < 0 || s[1] < s[0] || s[1] > len(r.Line) {
 			return nil, fmt.Errorf("bytes %d to %d of it are to be kept, and it has %d", s[0], s[1], len(r.Line))
 		}
+		ends[s[0]] = max(ends[s[0]], s[1])
 	}
 	for _, p := range r.Keep {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		for _, s := range p.FindAllStringIndex(r.Line, -1) {
-			all = append(all, [2]int(s))
+			ends[s[0]] = max(ends[s[0]], s[1])
 		}
 	}
-	slices.SortStableFunc(all, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], b[1]-a[1]) })
 	end := 0
-	for _, s := range all {
-		text := strings.TrimLeftFunc(r.Line[s[0]:s[1]], unicode.IsSpace)
-		if s[0] < end || text == "" {
+	for begin, stop := range ends {
+		if begin < end || stop <= begin {
 			continue
 		}
-		end = s[1]
+		text := strings.TrimLeftFunc(r.Line[begin:stop], unicode.IsSpace)
+		if text == "" {
+			continue
+		}
+		end = stop
 		from := end - len(text)
 		spans = append(spans, [2]int{from, from + len(strings.TrimSpace(text))})
 	}

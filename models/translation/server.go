@@ -206,7 +206,11 @@ func (s *Server) Translate(ctx context.Context, requests []Request, o decode.Opt
 		if err != nil {
 			return nil, cause(ctx, err)
 		}
-		if passages[i], err = m.passage(r, how); err != nil {
+		passages[i], err = m.passage(ctx, r, how)
+		if ctx.Err() != nil {
+			return nil, cause(ctx, ctx.Err())
+		}
+		if err != nil {
 			out[i] = []Translation{{Err: &LineError{Line: i + 1, Err: err}}}
 			continue
 		}

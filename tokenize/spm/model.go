@@ -276,6 +276,7 @@ func (m *Model) Encode(text string) []string {
 	}
 	pieces := make([]string, 0, len(spans))
 	begin, afterUnknown := 0, false
+	run := 0 // where the unknown characters began, which are one piece together
 	for _, s := range spans {
 		text, isUnknown := normal[begin:s.end], s.id == m.unknown
 		begin = s.end
@@ -285,9 +286,9 @@ func (m *Model) Encode(text string) []string {
 				pieces = append(pieces, m.bytes[text[i]])
 			}
 		case isUnknown && afterUnknown:
-			pieces[len(pieces)-1] += text
+			pieces[len(pieces)-1] = normal[run:s.end]
 		default:
-			pieces = append(pieces, text)
+			pieces, run = append(pieces, text), s.end-len(text)
 		}
 		afterUnknown = isUnknown
 	}

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -310,7 +311,15 @@ func (f Fields) Patterns(name string) (list []*regexp.Regexp, err error) {
 	if len(texts) > maxTerms {
 		return nil, Invalid("%s has more than %d entries", name, maxTerms)
 	}
+	size := 0
 	for _, text := range texts {
+		tree, err := syntax.Parse(text, syntax.Perl)
+		if err == nil {
+			if size += steps(tree, maxSteps); size > maxSteps {
+				return nil, Invalid("the expressions of %s are too large together, with their repetitions written out: ask "+
+					"for less, or for fewer repetitions", name)
+			}
+		}
 		p, err := regexp.Compile(text)
 		if err != nil {
 			return nil, Invalid("%s: %q is no regular expression of Go (RE2's syntax)", name, text)
@@ -318,4 +327,21 @@ func (f Fields) Patterns(name string) (list []*regexp.Regexp, err error) {
 		list = append(list, p)
 	}
 	return list, nil
+}
+
+// maxSteps bounds the patterns of a request together: matching takes that many steps at most for each character.
+const maxSteps = 10_000
+
+// steps is about how many steps an expression has, its repetitions written out; above most it is not exact.
+func steps(tree *syntax.Regexp, most int) int {
+	n := 1 + len(tree.Rune)/2
+	for _, sub := range tree.Sub {
+		if n += steps(sub, most); n > most {
+			return n
+		}
+	}
+	if tree.Op == syntax.OpRepeat {
+		n *= max(1, tree.Min, tree.Max)
+	}
+	return n
 }
