@@ -57,15 +57,18 @@ func disturbs(r rune) bool {
 func Plain(err error) error {
 	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
 		says := fmt.Sprintf("%s is of the type %s, and another is wanted", cmp.Or(wrong.Field, "the value"), wrong.Value)
-		return &plainError{errors.New(strings.Replace(err.Error(), wrong.Error(), says, 1))}
+		return &plainError{err, strings.Replace(err.Error(), wrong.Error(), says, 1)}
 	}
 	if err == nil || ShownAtMost(longestError, err.Error()) == err.Error() {
 		return err
 	}
-	return &plainError{err}
+	return &plainError{err, err.Error()}
 }
 
-type plainError struct{ err error }
+type plainError struct {
+	err  error
+	text string
+}
 
-func (e *plainError) Error() string { return ShownAtMost(longestError, e.err.Error()) }
+func (e *plainError) Error() string { return ShownAtMost(longestError, e.text) }
 func (e *plainError) Unwrap() error { return e.err }

@@ -162,10 +162,8 @@ func marianNetwork(arrays map[string]array) (*Model, error) {
 		Dropout:    c.real("transformer-dropout", 0), Attention: c.real("transformer-dropout-attention", 0),
 		Activations: c.real("transformer-dropout-ffn", 0),
 	}}
-	for key, layers := range map[string]int{"enc-depth": m.EncoderLayers, "dec-depth": m.DecoderLayers} {
-		if layers < 1 || layers > mostLayers {
-			return nil, fmt.Errorf("its %s is %d, and networks have 1 to %d layers", key, layers, mostLayers)
-		}
+	if layers := max(m.EncoderLayers, m.DecoderLayers); layers > mostLayers { // each of which has names to look for
+		return nil, fmt.Errorf("its enc-depth or dec-depth is %d, and networks have at most %d layers", layers, mostLayers)
 	}
 	autoregressive := c.text("transformer-decoder-autoreg", "self-attention")
 	pre, post := c.text("transformer-preprocess", ""), c.text("transformer-postprocess", "dan")

@@ -133,8 +133,8 @@ func (t Tensor) check(name string, f Format) error {
 	}
 	for _, x := range t.Values {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return fmt.Errorf("the weight %s holds a number that is not finite: the model's training has diverged, or its "+
-				"file is damaged", name)
+			return fmt.Errorf("the weight %s holds a number that is not finite: its training has diverged, or the file is "+
+				"damaged: train it again at a lower rate, or get it again", name)
 		}
 		if f == Float16 && math.Abs(float64(x)) > largestHalfNumber {
 			return fmt.Errorf("the weight %s holds %g, which is too large for float16: quantise to bfloat16, or not at all",

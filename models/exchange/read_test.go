@@ -356,7 +356,7 @@ func TestMarianPreNorm(t *testing.T) {
 func TestMarianDepth(t *testing.T) {
 	folder := t.TempDir()
 	marianArchive(t, folder, func(yml string) string { return strings.Replace(yml, "enc-depth: 1", "enc-depth: 100000000", 1) })
-	if _, err := Read(folder, anyText); err == nil || !strings.Contains(err.Error(), "enc-depth is 100000000, and networks") {
+	if _, err := Read(folder, anyText); err == nil || !strings.Contains(err.Error(), "dec-depth is 100000000, and networks") {
 		t.Errorf("it gives %v", err)
 	}
 }

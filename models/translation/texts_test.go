@@ -350,6 +350,14 @@ func TestHeldOutTexts(t *testing.T) {
 		"and another as test text (data.held_out)") {
 		t.Errorf("it says %q", about)
 	}
+	pair, err := translation.LearnText(s, texts.Train, cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := texts.Encode(pair, corpus.Limits{}, 2); err == nil || !strings.Contains(err.Error(),
+		filepath.Join(folder, "train.")) || !strings.Contains(err.Error(), ":20: this line of the text valid has ") {
+		t.Errorf("a line that is too long is named so: %v", err)
+	}
 	again, err := bitext.ReadLines(s.Text, names, "test", "data.dir", cache)
 	if diff := cmp.Diff(test, again); err != nil || diff != "" {
 		t.Errorf("the test text alone: %v, %s", err, diff)

@@ -218,7 +218,7 @@ func TestReferencesAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, log := asJSON(t, folder, "-quick")
-	said := "test: its references are gone: there is no folder " + corpus + ", which its config.toml names"
+	said := "test: its references are gone: there is no folder " + corpus + ": data.dir in the run's config.toml names it"
 	if strings.Count(log, said) != 3 || strings.Count(log, "\n") != 3 || strings.Contains(log, "-data") {
 		t.Errorf("the log says\n%s", log)
 	}

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/aperture-ml/aperture/internal/files"
-	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/runs/compare/significance"
 	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/tokenize/score"
@@ -140,11 +138,6 @@ func (t *trained) count(text string, log io.Writer) (*score.Counted, error) {
 	hyps, err := os.ReadFile(path)
 	if err != nil {
 		fmt.Fprintf(log, "%s is not tested on %s: %v\n", t.folder, text, err)
-		return nil, nil
-	}
-	if err := files.NoFolder(t.data.Dir); t.data.Dir != "" && err != nil {
-		fmt.Fprintf(log, "%s is not tested on %s: its references are gone: %v, which its %s names from where the run "+
-			"was started\n", t.folder, text, err, keys.File)
 		return nil, nil
 	}
 	lines, err := t.data.ReadLines(text)

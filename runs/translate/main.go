@@ -25,7 +25,7 @@ func main() {
 		err = command.On(torch.Main, func() error { return run(context.Background(), f, os.Stdin, command.Stdout) })
 	}
 	advice := ": lower -beam, or translate shorter lines"
-	if err != nil && f != nil && f.Force != "" {
+	if f != nil && f.Force != "" {
 		advice = ": score shorter lines"
 	}
 	command.Exit(torch.AdviseOnMemory(err, advice))

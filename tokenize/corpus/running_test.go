@@ -269,6 +269,10 @@ func TestColumns(t *testing.T) {
 		!strings.Contains(err.Error(), "the text has 5 tokens") || !strings.Contains(err.Error(), "train.columns") {
 		t.Errorf("the error is %v", err)
 	}
+	if _, err := NewColumns(ids[:1], 1, "the text", "-chunk"); err == nil || strings.Contains(err.Error(), "-chunk") ||
+		!strings.Contains(err.Error(), "the text has 1 of the two tokens") {
+		t.Errorf("of one token it says %v", err)
+	}
 }
 
 // Each column of a partial shuffle is a rotation of itself, drawn anew in each epoch from the text as it is.

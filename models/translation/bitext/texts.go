@@ -144,7 +144,7 @@ func ReadLines(d TextSettings, names TextNames, name, flag string, cache *corpus
 }
 
 func linesOf(name string, p corpus.Parallel) Lines {
-	return Lines{name, p.Source.Lines, p.Target.Lines}
+	return Lines{Name: name, Source: p.Source.Lines, Target: p.Target.Lines}
 }
 
 // About says in sentences where the texts come from.

@@ -130,6 +130,9 @@ func TestDivergence(t *testing.T) {
 	e = run(t, folder, "-set=train.learning_rate=1e34", "-set=schedule.warmup=200", "-set=schedule.kind=cosine",
 		"-set=checkpoint.every=1", "-out=late", "-set=schedule.period=400", "-init=good")
 	e.fails(t, "a rate that rises", 1, "not finite", "last good checkpoint is step-")
+	run(t, folder, "-set=schedule.kind=noam", "-set=schedule.factor=1e34", "-set=schedule.warmup=1",
+		"-set=train.clip_norm=0.5", "-out=noam").fails(t, "another schedule", 1, "lower schedule.factor",
+		"lower train.clip_norm (0.5)")
 	if !strings.Contains(read(t, folder, "late", "train.log"), "not finite") {
 		t.Error("the log does not tell the end")
 	}
