@@ -2,6 +2,7 @@ package tokenize
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"io"
 	"maps"
@@ -227,39 +228,48 @@ func splitMarkup(table *classTable, line string, factors bool) (words, markup []
 		return words, make([]string, len(words)+1)
 	}
 	isSpace := func(r rune) bool { return table.of(r)&whitespace != 0 }
-	markup = []string{""}
+	var last, tags []byte                                      // the last word, which factors make longer, and the markup behind it
+	behind := len(line) - 1 - strings.LastIndexByte(line, '>') // the bytes behind which no tag ends
 	for {
 		trimmed := strings.TrimLeftFunc(line, isSpace)
 		if trimmed == "" {
 			break
 		}
-		if end := tagEnd(table, trimmed); end > 0 {
-			tag, last := trimmed[:end], len(words)-1
+		end := 0
+		if len(trimmed) > behind {
+			end = tagEnd(table, trimmed)
+		}
+		if end > 0 {
+			tag := trimmed[:end]
 			joined := len(trimmed) == len(line)
 			line = trimmed[end:]
-			if factors && joined && last >= 0 && strings.HasSuffix(words[last], "|") {
+			if factors && joined && bytes.HasSuffix(last, []byte("|")) {
 				rest := strings.TrimLeft(line, "|")
-				words[last] += tag + line[:len(line)-len(rest)]
+				last = append(append(last, tag...), line[:len(line)-len(rest)]...)
 				line = rest
 			} else {
-				markup[len(words)] += tag + " "
+				tags = append(append(tags, tag...), ' ')
 			}
 			continue
 		}
-		end := strings.IndexFunc(trimmed, func(r rune) bool { return r == '<' || r == '>' || isSpace(r) })
+		end = strings.IndexFunc(trimmed, func(r rune) bool { return r == '<' || r == '>' || isSpace(r) })
 		if end == 0 { // a bracket that is no tag: it takes all up to the next space
 			end = strings.IndexFunc(trimmed, isSpace)
 		}
 		if end < 0 {
 			end = len(trimmed)
 		}
-		words = append(words, trimmed[:end])
-		markup = append(markup, "")
+		if len(last) > 0 {
+			words = append(words, string(last))
+		}
+		markup = append(markup, string(tags))
+		last, tags = append(last[:0], trimmed[:end]...), tags[:0]
 		line = trimmed[end:]
 	}
-	last := len(markup) - 1
-	markup[last] = strings.TrimSuffix(markup[last], " ")
-	return words, markup
+	if len(last) > 0 {
+		words = append(words, string(last))
+	}
+	return words, append(markup, strings.TrimSuffix(string(tags), " "))
 }
 
 // tagEnd returns the length of the tag that s starts with, or 0: a <, a character but a space (even a >, as in Moses),

@@ -3,6 +3,7 @@ package tokenize
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func train(t *testing.T, corpus string) *Truecaser {
@@ -86,5 +87,20 @@ func TestReadTruecaserErrors(t *testing.T) {
 	if _, err := TrainTruecaser(strings.NewReader("a\nb\xFF\n"), "corpus"); err == nil ||
 		!strings.Contains(err.Error(), "corpus:2:") {
 		t.Errorf("a corpus that is not UTF-8 gave the error %v", err)
+	}
+}
+
+// TestTruecaseManyTags: time is that of the line, not its square.
+func TestTruecaseManyTags(t *testing.T) {
+	truecaser := train(t, "x the dog\n")
+	for what, line := range map[string]string{
+		"tags": strings.Repeat("<b>", 700_000), "factors": "a|" + strings.Repeat("<b>|", 500_000),
+		"brackets": strings.Repeat("a <a ", 400_000),
+	} {
+		begin := time.Now()
+		truecaser.Truecase(line)
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("2 MB of %s take %v", what, took)
+		}
 	}
 }

@@ -48,6 +48,12 @@ func read(from string, g Given) (*Model, error) {
 				"holds the model and its vocabularies", from, err)
 		}
 		defer archive.Close()
+		for _, f := range archive.File {
+			if f.UncompressedSize64/deflateRatio > uint64(info.Size()) { // memory is taken for it before it is read
+				return nil, fmt.Errorf("%s states that its %s has %d bytes, which an archive of %d bytes cannot hold: it is "+
+					"damaged, get it again", from, files.Shown(f.Name), f.UncompressedSize64, info.Size())
+			}
+		}
 		d.FS = archive
 		if entries, err := fs.ReadDir(archive, "."); err == nil && len(entries) == 1 && entries[0].IsDir() {
 			if d.FS, err = fs.Sub(archive, entries[0].Name()); err != nil {
@@ -76,6 +82,9 @@ func read(from string, g Given) (*Model, error) {
 	}
 	return m, nil
 }
+
+// deflateRatio is the most bytes that Deflate, the method of ZIP archives, makes of one.
+const deflateRatio = 1032
 
 // directory is where a model's files are.
 type directory struct {
