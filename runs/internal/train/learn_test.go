@@ -34,15 +34,6 @@ func TestAccumulatedBatchesAreOneBatch(t *testing.T) {
 		})
 		return weights
 	}
-	distance := func(a, b map[string][]float64) float64 {
-		largest := 0.0
-		for name := range a {
-			for i, x := range a[name] {
-				largest = math.Max(largest, math.Abs(x-b[name][i]))
-			}
-		}
-		return largest
-	}
 	for _, c := range []struct{ unit, rate string }{{"tokens", "0.5"}, {"sentences", "0.05"}} {
 		unit, rate := c.unit, "-set=train.learning_rate="+c.rate
 		whole := trained("whole "+unit, "-set=train.max_tokens=100000", "-set=train.normalise="+unit, rate)
