@@ -4,16 +4,17 @@ import (
 	_ "embed"
 	"fmt"
 	"path/filepath"
+	"slices"
 
-	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // A run may start from the weights of another one (train.init, -init). Keys with the tag init:"keep" then have that
 // run's values, above those of a preset: its network, its tokenizer and vocabulary, and what else its weights belong
 // to. One that its method does not read says nothing of its weights, and counts as its default. A user's value that
-// differs is refused. With the preset below, which is the default for translators, the other keys of the network, the
-// output layer and the search are that run's too, unless the user gives them.
+// differs is refused. The other keys of the output layer, the method among them, are that run's too, unless the user or a
+// preset chooses a method. With the preset below, which is the default for translators, those of the network and the
+// search are as well.
 
 //go:embed finetune.toml
 var finetuning []byte
@@ -44,8 +45,9 @@ func (l *layers) startFrom(s *Spec, folder string) error {
 		return err
 	}
 	l.start = &start
+	taken := l.taken()
 	for _, k := range schema.Keys() {
-		if l.takes(k) {
+		if k.Init == "keep" || slices.Contains(taken, k.Section()) {
 			if err := schema.Set(&l.config, k.Name, schema.Value(&start, k)); err != nil {
 				return err
 			}
@@ -79,15 +81,15 @@ func (c *Config) forgetUnread(byHand map[string]bool) error {
 // did better on a small network (docs/finetuning.md); one of width 512 that began with 0.0005 gets 0.0001.
 const gentler = 0.2
 
-// takes reports whether a key is taken from the run whose weights the run starts from.
-func (l *layers) takes(k keys.Key) bool {
-	if l.config.Preset == finetunePreset {
-		switch k.Section() {
-		case "model", "objective", "decode":
-			return true
-		}
+// taken are the sections of which all keys are taken from the run whose weights the run starts from.
+func (l *layers) taken() []string {
+	switch {
+	case l.config.Preset == finetunePreset:
+		return []string{"model", "objective", "decode"}
+	case l.origin["objective.method"] == "":
+		return []string{"objective"}
 	}
-	return k.Init == "keep"
+	return nil
 }
 
 // contradiction refuses what the user set otherwise than it is in the run whose weights the run starts from.

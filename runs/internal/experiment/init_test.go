@@ -67,15 +67,25 @@ func TestInitKeeps(t *testing.T) {
 		}
 	}
 
-	// A preset by name sets the training, and dropout, which belongs to it; the network stays.
+	// A preset by name sets the training, and dropout, which belongs to it; the network and the method stay.
 	s, err = Parse(testSpec(t), []string{"-init", first, "-preset=big"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := s.Config; c.Model.Width != 96 || c.Model.Dropout != 0.1 || c.Objective.Method != "mle" || c.Train.Steps != 900 ||
-		schema.Value(&c, lookup(t, "objective.bias")) != "true" {
+	if c := s.Config; c.Model.Width != 96 || c.Model.Dropout != 0.1 || c.Objective.Method != "spectrum" || c.Train.Steps != 900 ||
+		schema.Value(&c, lookup(t, "objective.bias")) != "true" ||
+		schema.Value(&c, lookup(t, "objective.label_smoothing")) != "0.2" || c.Decode.Beam == 7 {
 		t.Errorf("with -preset: %+v", c)
 	}
+
+	// A preset that has a method keeps it; one without has that of the weights.
+	stage := runFolder(t, SpecOf("ptb"), "-preset=small", "-method=spectrum")
+	s, err = Parse(SpecOf("ptb"), []string{"-preset=awd-lstm-finetune", "-init", stage})
+	if err != nil || s.Config.Objective.Method != "spectrum" {
+		t.Errorf("finetuning a run of spectrum: %+v, %v", s, err)
+	}
+	_, err = Parse(SpecOf("ptb"), []string{"-preset=mos-finetune", "-init", stage})
+	wantError(t, err, `"mos" cannot start from weights of "spectrum"`)
 
 	// What -print-config prints repeats it.
 	printing := testSpec(t)
