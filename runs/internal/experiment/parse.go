@@ -134,8 +134,10 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		}
 		s.note("-init: keeping the network, the tokenizer and the vocabulary of %s; train.learning_rate = %g",
 			s.Config.Train.Init, s.Config.Train.LearningRate)
-	} else if err := s.useUnits(method.Needs); err != nil {
-		return err
+	} else if s.previous == nil { // a resumed run keeps its own
+		if err := s.useUnits(method.Needs); err != nil {
+			return err
+		}
 	}
 	if err := s.finish(); err != nil {
 		return err
@@ -338,12 +340,13 @@ func noData(dir, origin string) error {
 }
 
 // useUnits makes a preset follow the method, and notes each change: one that aims at vectors of words wants whole
-// words, which the languages do not share; another wants frequent words first. What the user set otherwise by hand is
-// refused.
+// words, which the languages do not share; another wants frequent words first, as merges are by themselves. What the
+// user set otherwise by hand is refused.
 func (s *Settings) useUnits(method objectives.Needs) error {
 	c, wordTargets := &s.Config, method.WordTargets
-	if c.Task() == LanguageModel { // whole words, and one text
-		if method.FrequentFirst && c.Data.VocabularyOrder != "frequency" && !s.byHand("data.vocabulary_order") {
+	if c.Task() == LanguageModel { // one text
+		wanted := method.FrequentFirst && c.Data.Units == "word"
+		if wanted && c.Data.VocabularyOrder != "frequency" && !s.byHand("data.vocabulary_order") {
 			c.Data.VocabularyOrder = "frequency"
 			s.note("%s wants frequent words first: data.vocabulary_order = \"frequency\"", c.Objective.Method)
 		}
@@ -356,7 +359,7 @@ func (s *Settings) useUnits(method objectives.Needs) error {
 		c.Data.TargetUnits = "word"
 		s.note("%s predicts whole words: data.target_units = \"word\"", c.Objective.Method)
 	}
-	if wordTargets && s.previous == nil {
+	if wordTargets {
 		s.useNearestWords()
 	}
 	if c.Data.HasWords() && c.Data.Joint && !s.byHand("data.joint") {

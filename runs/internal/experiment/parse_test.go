@@ -312,6 +312,17 @@ func TestParseLanguageModel(t *testing.T) {
 	if err != nil || s.Config.Data.VocabularyOrder != "appearance" {
 		t.Errorf("an order by hand became %+v, %v", s, err)
 	}
+	folder := runFolder(t, languageSpec(t), "-method=adaptive", "-set=data.vocabulary_order=appearance")
+	s, err = Parse(languageSpec(t), []string{"-out", folder, "-resume"})
+	if err != nil || s.Config.Data.VocabularyOrder != "appearance" {
+		t.Errorf("resumed, an order by hand became %+v, %v", s, err)
+	}
+	for _, method := range []string{"adaptive", "mixtape"} { // of pieces the first merges are frequent
+		s, err := Parse(SpecOf("ptb"), []string{"-preset=gpt-small", "-method=" + method})
+		if err != nil || s.Config.Data.VocabularyOrder != "appearance" || s.Config.Data.Units != "bytes-bpe" {
+			t.Errorf("%s of pieces: %+v, %v", method, s, err)
+		}
+	}
 	_, err = Parse(languageSpec(t), []string{"-method=vmf"})
 	wantError(t, err, "vmf aims at vectors", "a language model wants a method with a softmax")
 	_, err = Parse(languageSpec(t), []string{"-set=model.kind=transformer"})
