@@ -8,7 +8,7 @@ type Schedule struct {
 	Warmup     int     `toml:"warmup" default:"4000" range:"[0,inf)" help:"updates over which the rate rises to its peak"`
 	WarmupInit float64 `toml:"warmup_init" default:"0.0" range:"[0,inf)" help:"rate at the start of the warm-up"`
 	Factor     float64 `toml:"factor" default:"1.0" range:"(0,inf)" help:"noam: factor before width^-0.5"`
-	Minimum    float64 `toml:"minimum" default:"0.0" range:"[0,inf)" help:"the rate never falls below this after the warm-up"`
+	Minimum    float64 `toml:"minimum" default:"0.0" range:"[0,inf)" help:"the schedule never falls below this after the warm-up; plateau_decay and the lengths of train.bptt_random act on what it gives"`
 	Period     int     `toml:"period" default:"0" range:"[0,inf)" help:"cosine, linear, step: updates from the start to the minimum; for cosine and linear 0 takes those of train.epochs, or else train.steps"`
 
 	PlateauDecay    float64 `toml:"plateau_decay" default:"1.0" range:"(0,1]" help:"factor on the rate when validation stalls; 1 keeps it"`

@@ -35,8 +35,8 @@ var adversarialModes = map[string]AdversarialMode{"code": AdversarialCode, "pape
 //	min over |d| <= epsilon of (w_y + d) h = w_y h - epsilon |h|,
 //
 // so training takes epsilon |h| off the target's score and leaves all others. Moving every vector by at most epsilon/2
-// comes to the same (theorem 3.1). The radius is epsilon = alpha |w_y| (a remark in algorithm 1), or alpha itself. It
-// costs 2 N D multiplications for N rows.
+// comes to the same (theorem 3.1). The radius is epsilon = alpha |w_y| (a remark in algorithm 1). It costs 2 N D
+// multiplications for N rows.
 //
 // Mode says of what the shift epsilon |h| is differentiated; its value is the same in all:
 //
@@ -48,7 +48,7 @@ var adversarialModes = map[string]AdversarialMode{"code": AdversarialCode, "pape
 //
 // Departures from the authors' code: the perturbation belongs to a position (they keep it in a table by word, where the
 // last of repeated targets overwrites the others), and norms have no constant under their root (a zero h or w_y shifts
-// nothing and gets no gradient). Gate is on in their code; the paper has none.
+// nothing and gets no gradient).
 //
 // Legend: N rows, D width.
 type Adversarial struct {

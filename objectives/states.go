@@ -5,7 +5,7 @@ import "github.com/aperture-ml/aperture/torch"
 // Legend: N rows, D width, B blocks, T length of the longest one.
 
 // StatePenalty is what training adds to the loss of a batch for where its hidden states lie, whatever scores them. It
-// sees states of the last layer, before the network's last dropout, one row for each target.
+// sees states of the last layer, before the network's last dropout where it gives them, one row for each target.
 type StatePenalty interface {
 	// Name names it in metrics.
 	Name() string

@@ -1,5 +1,6 @@
-// Package exchange writes trained translators in the formats of other programs: folders of CTranslate2, packages of
-// Argos Translate and LibreTranslate, and folders of Hugging Face's transformers.
+// Package exchange writes trained models in the formats of other programs, and reads theirs. It writes translators as
+// folders of CTranslate2, packages of Argos Translate and LibreTranslate, and folders of Hugging Face's transformers, and
+// GPT-2 as such a folder. It reads translators of transformers and of Marian (Read) and GPT-2 (ReadGPT2).
 //
 // # Basics
 //
@@ -11,8 +12,8 @@
 // Tensors have fairseq's names, as in Aperture's checkpoints; the output matrix is one matrix, whatever the method
 // made it of. runs/export makes a Model of a run folder.
 //
-// A writer gives a [*Refusal] where its format cannot hold the model: one sentence that names the key of the run and
-// what would do.
+// A writer gives a [*Refusal] where its format cannot hold the model, a reader where Aperture cannot: one sentence that
+// names the key of the run or the file, and what would do.
 //
 // # Caveats
 //

@@ -16,7 +16,7 @@ import (
 // flags are the command line.
 type flags struct {
 	Runs       []string `flag:"run" help:"<FOLDER> of a training run; more folders may follow, or the flag may repeat"`
-	Vectors    []string `flag:"vectors" help:"<FILE> of vectors: .safetensors, followed by :NAME where it holds several matrices, .vec text, or a .bin of word2vec or fastText, each of the three also .gz; or a folder with a checkpoint in safetensors, in shards or not; may repeat"`
+	Vectors    []string `flag:"vectors" help:"<FILE> of vectors: .safetensors, followed by :NAME where it holds several matrices, .vec text, or a .bin of word2vec or fastText, each of the three also .gz or .zst; or a folder with a checkpoint in safetensors, in shards or not; may repeat"`
 	Tensor     string   `flag:"tensor" help:"<NAME> of the matrix in checkpoints in safetensors"`
 	Vocabulary string   `flag:"vocab" help:"<FILE> that names the rows of matrices from files: a word a line, or .json with an object that maps words to rows"`
 	Matrix     string   `flag:"matrix" default:"output" choice:"output source target" help:"<MATRIX> of translators: output, or the input vectors of the source or target language"`
@@ -77,7 +77,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 		switch {
 		case !isVectorFile(file):
 			return nil, command.Usagef("-vectors %s: the name should end in .safetensors (with or without :NAME), "+
-				".vec, .txt, .bin or .gz, or be a folder with a checkpoint in safetensors", path)
+				".vec, .txt, .bin, .gz or .zst, or be a folder with a checkpoint in safetensors", path)
 		case f.Tensor != "" && (tensor != "" || !holdsWeights(file)):
 			return nil, command.Usagef("-tensor %s: %s names its matrix itself: leave one of them out", f.Tensor, path)
 		}

@@ -9,7 +9,8 @@
 //	store, said, err := cache.Encode(corpus.Encoding{Key: key, Text: text, Largest: 36999, Encoders: encoders})
 //	defer store.Close()
 //	pairs, report, err := corpus.Filter(store, corpus.Limits{MaxLength: 175, MaxRatio: 1.5})
-//	loader, err := corpus.NewLoader(pairs, corpus.Options{MaxTokens: 4096, Seed: 1}, corpus.Position{})
+//	options := corpus.Options{BatchSettings: corpus.BatchSettings{MaxTokens: 4096}, Seed: 1}
+//	loader, err := corpus.NewLoader(pairs, options, corpus.Position{})
 //	defer loader.Close()
 //	for {
 //		update, err := loader.Next() // the batches of one optimizer step
