@@ -1,6 +1,8 @@
 package models
 
 import (
+	"slices"
+
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -21,14 +23,14 @@ type Cache struct {
 // change their number. The cache lives until Free.
 func (m *Transformer) Begin(e Encoded, beam int) *Cache {
 	c := &Cache{beam: int64(beam), mask: e.mask_B11S}
-	if e.mask_B11S.Defined() {
-		torch.Keep(e.mask_B11S)
-	}
 	for _, l := range m.decoder {
 		k, v := l.crossAttn.keys(e.Memory)
-		k, v = k.Contiguous(), v.Contiguous()
-		torch.Keep(k, v)
-		c.crossK, c.crossV = append(c.crossK, k), append(c.crossV, v)
+		c.crossK, c.crossV = append(c.crossK, k.Contiguous()), append(c.crossV, v.Contiguous())
+	}
+	// Kept when all are made: an operator may fail for want of memory, and nobody would free the others.
+	torch.Keep(slices.Concat(c.crossK, c.crossV)...)
+	if c.mask.Defined() {
+		torch.Keep(c.mask)
 	}
 	c.selfK, c.selfV = make([]torch.Tensor, len(m.decoder)), make([]torch.Tensor, len(m.decoder))
 	return c

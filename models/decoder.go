@@ -124,6 +124,7 @@ func newFusedDecoder(m *Transformer, layOut func(weight torch.Tensor) torch.Pack
 			d.memory = append(d.memory, d.pack(l.crossAttn.k, l.crossAttn.v))
 		}
 	})
+	torch.Keep(d.held...) // when all are made, since one may fail for want of memory
 	if m.PreNorm {
 		d.lastNorm = []torch.Tensor{m.decoderNorm.gain, m.decoderNorm.bias}
 	}
@@ -137,7 +138,6 @@ func (d *fusedDecoder) pack(maps ...linear) packedLinear {
 		weights[i], biases[i] = l.weight, l.bias
 	}
 	p := packedLinear{d.layOut(torch.Cat(weights, 0)), torch.Cat(biases, 0)}
-	torch.Keep(p.weight.Tensor(), p.bias)
 	d.held = append(d.held, p.weight.Tensor(), p.bias)
 	return p
 }
@@ -210,10 +210,9 @@ func (d *fusedDecoder) Start(source Tokens) Decoding {
 	c.ancestors = make([][]int32, source.Rows)
 	memory := d.encode(source, c.lengths)
 	for _, keysValues := range d.memory {
-		kv := keysValues.apply(memory)
-		torch.Keep(kv)
-		c.sources = append(c.sources, kv)
+		c.sources = append(c.sources, keysValues.apply(memory))
 	}
+	torch.Keep(c.sources...)
 	return c
 }
 

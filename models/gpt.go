@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
@@ -138,12 +139,11 @@ func (m *GPT) NewTextCache(columns int) *TextCache {
 	c := &TextCache{}
 	for range m.layers {
 		for _, list := range []*[]torch.Tensor{&c.k, &c.v} {
-			x := torch.Zeros(m.DType, m.device, int64(columns), int64(m.Heads), int64(m.MaxPositions),
-				int64(m.Width/m.Heads))
-			torch.Keep(x)
-			*list = append(*list, x)
+			*list = append(*list, torch.Zeros(m.DType, m.device, int64(columns), int64(m.Heads), int64(m.MaxPositions),
+				int64(m.Width/m.Heads)))
 		}
 	}
+	torch.Keep(slices.Concat(c.k, c.v)...) // when all are made, since one may fail for want of memory
 	return c
 }
 
@@ -152,10 +152,9 @@ func (c *TextCache) Repeated(columns int) *TextCache {
 	first := torch.FromInt64s(make([]int64, columns), c.k[0].Device(), int64(columns))
 	out := &TextCache{steps: c.steps}
 	for i := range c.k {
-		k, v := c.k[i].IndexSelect(0, first), c.v[i].IndexSelect(0, first)
-		torch.Keep(k, v)
-		out.k, out.v = append(out.k, k), append(out.v, v)
+		out.k, out.v = append(out.k, c.k[i].IndexSelect(0, first)), append(out.v, c.v[i].IndexSelect(0, first))
 	}
+	torch.Keep(slices.Concat(out.k, out.v)...)
 	return out
 }
 

@@ -19,7 +19,6 @@ type beams struct {
 	nodes     []node
 	bound     bool       // some sentence has a constraint
 	short     *shortHead // what the sentences choose words by, nil for the whole vocabulary
-	rising    bool       // some log-probability was positive: a density, which may raise a score
 }
 
 // sentence is a source that is being translated.
@@ -31,6 +30,7 @@ type sentence struct {
 	// constraint is what its translations must hold, nil for nothing.
 	constraint *constraint
 	allowed    []int32 // the places of its words in beams.short, rising
+	rising     bool    // some log-probability was positive: a density, which may raise a score
 }
 
 // row is an open hypothesis.
@@ -253,7 +253,7 @@ func (b *beams) advance(c torch.Candidates, done func(i int, best []Hypothesis))
 				break
 			}
 			from := b.rows[c.Rows[at]]
-			b.rising = b.rising || c.LogProbs[at] > 1e-6
+			s.rising = s.rising || c.LogProbs[at] > 1e-6
 			switch {
 			case c.IDs[at] != tokenize.EOS:
 				if len(rows)-first == o.Beam {
@@ -283,7 +283,8 @@ func (b *beams) advance(c torch.Candidates, done func(i int, best []Hypothesis))
 		rows, order = rows[:first], order[:first]
 		if len(s.finished) == 0 {
 			return nil, nil, fmt.Errorf("source %d has no translation: after %d words no continuation has a "+
-				"probability; the weights are not finite, or the n-gram block leaves nothing",
+				"probability: the weights are not finite, or decode.no_repeat_ngram, decode.no_unk and the short list "+
+				"together leave nothing",
 				s.place+1, b.step)
 		}
 		done(s.place, b.best(s))
@@ -322,7 +323,7 @@ func (b *beams) complete(s *sentence, open float64) bool {
 		// The heuristic of transformers takes the length of now for the one that an open hypothesis will end with.
 		return o.Stop != "transformers" || open/o.penalty(b.step+1) <= s.finished[o.Beam-1].score
 	}
-	if len(s.finished) < o.NBest || b.rising {
+	if len(s.finished) < o.NBest || s.rising {
 		return false
 	}
 	// Sums of log-probabilities only fall, and the penalty is monotonous in the length:

@@ -38,6 +38,55 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	})
 }
 
+// TestOutOfMemoryLeavesNothing: a search that runs out of memory at any place leaves no tensors, so that a server that
+// goes on has what it had before.
+func TestOutOfMemoryLeavesNothing(t *testing.T) {
+	torch.Test(t, func() {
+		f := load(t, "postnorm_tied", torch.Float32, 4)
+		defer f.free()
+		bias := torch.Zeros(torch.Float32, device, f.output.Size(0))
+		defer torch.Free(bias)
+		torch.Keep(bias)
+		short := small()
+		short.Shortlist = shortList(f)
+		for what, search := range map[string]func() error{
+			"fused": func() error {
+				_, err := decode.Search(t.Context(), f.model, f.scorer(), sources(f, 6, 5), small())
+				return err
+			},
+			"unfused": func() error {
+				_, err := decode.Search(t.Context(), plain{f.model}, plainScorer{f.scorer()}, sources(f, 6, 5), small())
+				return err
+			},
+			"short list": func() error {
+				scorer := decode.Softmax{Weight: f.output, Bias: bias}
+				_, err := decode.Search(t.Context(), f.model, scorer, sources(f, 6, 5), short)
+				return err
+			},
+		} {
+			before := torch.LiveBytes()
+			torch.ResetPeakBytes()
+			if err := search(); err != nil {
+				t.Fatal(err)
+			}
+			handles, most := torch.LiveHandles(), torch.PeakBytes()-before
+			if after := torch.LiveBytes(); after != before {
+				t.Errorf("%s: a search holds %d bytes more than before", what, after-before)
+			}
+			const steps = 100
+			for i := range int64(steps) {
+				err := torch.Within(most*i/steps, search)
+				if !errors.Is(err, torch.ErrOutOfMemory) {
+					t.Errorf("%s: in %d of %d bytes: %v", what, most*i/steps, most, err)
+				}
+				if now := torch.LiveHandles(); now != handles {
+					t.Fatalf("%s: a search in %d of %d bytes leaves %d tensors", what, most*i/steps, most, now-handles)
+				}
+			}
+		}
+	})
+}
+
 // TestEmptySources have empty translations, wherever they stand, and so has no source.
 func TestEmptySources(t *testing.T) {
 	eachModel(t, func(t *testing.T, f *fixture) {

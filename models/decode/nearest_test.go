@@ -41,6 +41,8 @@ func TestNearestWordsAreTheGreedySearch(t *testing.T) {
 			"with alignment":  {func(o *decode.Options) { o.Beam, o.Alignment = 1, true }, true},
 			"beam":            {func(o *decode.Options) { o.Beam = 3 }, false},
 			"another penalty": {func(o *decode.Options) { o.Beam, o.LengthPenalty = 1, "gnmt" }, false},
+			"n-gram block":    {func(o *decode.Options) { o.Beam, o.NoRepeatNgram = 1, 1 }, false},
+			"no unknown word": {func(o *decode.Options) { o.Beam, o.NoUnk = 1, true }, false},
 			"too short":       {func(o *decode.Options) { o.Beam, o.MinLength = 1, 1000 }, false},
 		} {
 			o := decode.Defaults()

@@ -46,7 +46,7 @@ func New(model Model, scorer Scorer, o Options) (*Searcher, error) {
 		return nil, err
 	}
 	s.options = o
-	return s, torch.Try(func() (err error) {
+	err := torch.Try(func() (err error) {
 		if o.Int8 {
 			other, can := model.(Int8Model)
 			if !can {
@@ -67,6 +67,13 @@ func New(model Model, scorer Scorer, o Options) (*Searcher, error) {
 		}
 		return nil
 	})
+	if err != nil {
+		if s.decoder != nil {
+			s.decoder.Free()
+		}
+		return nil, err
+	}
+	return s, nil
 }
 
 // With is s with other options and the same weights, which stay as they were prepared;

@@ -24,7 +24,8 @@ type Shortlist struct {
 var ErrNoShortlist = errors.New("a short list is for a softmax over a matrix, and this output layer has none: search " +
 	"without a list")
 
-// allowed are the words, unsorted and perhaps listed twice, that the translation of a source may take.
+// allowed are the words, unsorted and perhaps listed twice, that the translation of a source may take: the unknown word
+// where the lists have none for it.
 func (l *Shortlist) allowed(source []int32, c *constraint) []int32 {
 	ids := append(slices.Clone(l.Always), tokenize.EOS)
 	for _, id := range source {
@@ -37,6 +38,9 @@ func (l *Shortlist) allowed(source []int32, c *constraint) []int32 {
 		for _, phrase := range c.phrases {
 			ids = append(ids, phrase...)
 		}
+	}
+	if !slices.ContainsFunc(ids, func(id int32) bool { return id != tokenize.EOS }) {
+		ids = append(ids, tokenize.Unk) // a translation has a word at least, unless decode.min_length is 0
 	}
 	return ids
 }
@@ -57,7 +61,8 @@ func (s *Searcher) shorten(sources [][]int32, b *beams) (*shortHead, error) {
 	for _, sentence := range b.sentences {
 		ids := s.options.Shortlist.allowed(sources[sentence.place], sentence.constraint)
 		slices.Sort(ids)
-		sentence.allowed = slices.Compact(ids)
+		ids = slices.Compact(ids)
+		sentence.allowed = ids
 		if first, last := ids[0], ids[len(ids)-1]; first < 0 || int(last) >= len(h.at) {
 			return nil, fmt.Errorf("the short list holds the ids %d to %d, and the vocabulary has %d words: it was made "+
 				"for another model", first, last, len(h.at))
@@ -80,7 +85,6 @@ func (s *Searcher) shorten(sources [][]int32, b *beams) (*shortHead, error) {
 	h.Softmax = Softmax{Weight: full.Weight.IndexSelect(0, index), Map: full.Map}
 	if full.Bias.Defined() {
 		h.Bias = full.Bias.IndexSelect(0, index)
-		torch.Keep(h.Bias)
 	}
 	if s.head.Defined() {
 		h.packed = s.layOut(h.Weight)
@@ -88,6 +92,9 @@ func (s *Searcher) shorten(sources [][]int32, b *beams) (*shortHead, error) {
 		torch.Keep(h.packed.Tensor())
 	} else {
 		torch.Keep(h.Weight)
+	}
+	if h.Bias.Defined() {
+		torch.Keep(h.Bias)
 	}
 	return h, nil
 }

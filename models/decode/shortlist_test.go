@@ -182,8 +182,8 @@ func TestShortlistRefuses(t *testing.T) {
 		}
 		defer searcher.Free()
 		before := torch.LiveHandles()
-		for _, id := range []int32{-1, int32(f.output.Size(0))} {
-			o.Shortlist = &decode.Shortlist{Always: []int32{id}}
+		for _, ids := range [][]int32{{-1}, {int32(f.output.Size(0))}, {tokenize.EOS, int32(f.output.Size(0)) + 9}} {
+			o.Shortlist = &decode.Shortlist{Always: ids}
 			with, err := searcher.With(o)
 			if err != nil {
 				t.Fatal(err)
@@ -191,8 +191,22 @@ func TestShortlistRefuses(t *testing.T) {
 			_, err = with.Search(context.Background(), sources(f, 3, 5))
 			wantError(t, err, "it was made for another model")
 		}
-		o.Shortlist = shortList(f)
+		o.Shortlist = &decode.Shortlist{} // leaves the unknown word
 		with, err := searcher.With(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := with.Search(context.Background(), sources(f, 5, 5)) // the third of which is empty
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, list := range found {
+			if ids := list[0].IDs; len(ids) == 0 && i != 2 || slices.ContainsFunc(ids, func(id int32) bool { return id != tokenize.Unk }) {
+				t.Errorf("by an empty list the translation is %v", ids)
+			}
+		}
+		o.Shortlist = shortList(f)
+		with, err = searcher.With(o)
 		if err == nil {
 			_, err = with.Search(context.Background(), sources(f, 5, 5))
 		}
