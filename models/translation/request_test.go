@@ -136,7 +136,9 @@ func TestDetails(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%d of %d words are linked to the word of the same place", right, all)
+		if 4*right < 3*all {
+			t.Errorf("%d of %d words are linked to the word of the same place", right, all)
+		}
 		if plain := translate(t, made, source, made.Settings.Decode); plain[0].Details != nil {
 			t.Error("details that nobody asked for")
 		}

@@ -46,9 +46,6 @@ func TestContexts(t *testing.T) {
 			t.Errorf("the plane is %v from the origin, and the hull within it %v", lifted.PlaneDistance,
 				lifted.Hull.AtLeast)
 		}
-		if math.IsNaN(lifted.RarePull) || math.Abs(lifted.RarePull) > 1 || math.Abs(lifted.FrequentPull) > 1 {
-			t.Errorf("rows are pulled by %v and %v", lifted.RarePull, lifted.FrequentPull)
-		}
 		if lifted.Recognised != 0 || !(lifted.MedianMargin < 0) {
 			t.Errorf("with a third no word is recognised: %+v", lifted)
 		}
@@ -68,5 +65,15 @@ func TestContexts(t *testing.T) {
 		if m := (&Contexts{}).Measure(w, counts, true, nil); m.States != 0 || !math.IsNaN(m.Recognised) {
 			t.Errorf("of no states: %+v", m)
 		}
+	})
+}
+
+// TestPull: a row against the direction of all states is pulled with 1, one along it with -1, whatever their lengths.
+func TestPull(t *testing.T) {
+	torch.Test(t, func() {
+		m := ContextMeasures{Hull: Hull{Distance: 5, Nearest: []float64{3, 4}}}
+		w := torch.FromFloat64s([]float64{-6, -8, 0.3, 0.4, 1, 0, 0, 0, 8, -6, 1, 1}, torch.CPU, 6, 2)
+		m.pull(w, RowNorms(w), []float64{1, 90, 20, 0, 30, 40}) // the rarest is row 0, the most frequent one row 1
+		near(t, "pulls", []float64{m.RarePull, m.FrequentPull}, []float64{1, -1}, 1e-12)
 	})
 }

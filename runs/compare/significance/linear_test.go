@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
@@ -124,6 +127,43 @@ func outputs(r *rand.Rand, refs []string, wrong []float64) []string {
 		hyps[i] = strings.Join(words, " ")
 	}
 	return hyps
+}
+
+// TestSeedsAndSentences: the mean of two seeds' differences, with an error by the formula.
+func TestSeedsAndSentences(t *testing.T) {
+	const samples, seed = 50, 3
+	refs, base, system := lines(t, "testdata/reference.de"), lines(t, "testdata/mle.de"), lines(t, "testdata/spectrum.de")
+	half := len(refs) / 2
+	controls := []score.Counted{counted(t, score.BLEUOptions{}, base, refs),
+		counted(t, score.BLEUOptions{}, slices.Concat(refs[:2], base[2:]), refs)}
+	systems := []score.Counted{counted(t, score.BLEUOptions{}, slices.Concat(refs[:half], system[half:]), refs),
+		counted(t, score.BLEUOptions{}, slices.Concat(base[:half], refs[half:]), refs)}
+	var differences, texts []float64
+	own := 0.0
+	for s := range controls {
+		differences = append(differences, systems[s].Score(nil).Score-controls[s].Score(nil).Score)
+		a, _ := controls[s].Resample(samples, seed)
+		b, _ := systems[s].Resample(samples, seed)
+		floats.Sub(b, a)
+		own += stat.Variance(b, nil) / 4
+		floats.Scale(0.5, b)
+		if texts == nil {
+			texts = make([]float64, samples)
+		}
+		floats.Add(texts, b)
+	}
+	want := math.Sqrt(stat.Variance(differences, nil)/2 + 2*max(0, stat.Variance(texts, nil)-own))
+	got := SeedsAndSentences(controls, systems, samples, seed, 0.05)
+	wide := SeedsAndSentences(controls, systems, samples, seed, 0.01)
+	if !near(got.Estimate, stat.Mean(differences, nil)) || !(got.Estimate > 1) || !near(got.Error, want) {
+		t.Errorf("%+v, want %v with the error %v", got, differences, want)
+	}
+	if !(wide.Low < got.Low && got.Low < got.Estimate && got.Estimate < got.High && got.High < wide.High) {
+		t.Errorf("the interval of 0.05 is %v to %v, that of 0.01 %v to %v", got.Low, got.High, wide.Low, wide.High)
+	}
+	if low, high := got.Interval(0.05); got.Low != low || got.High != high {
+		t.Errorf("the interval is %v to %v, want %v to %v", got.Low, got.High, low, high)
+	}
 }
 
 // TestFalseAlarms simulates 600 comparisons of systems that do not differ, and counts how often each test says at 0.05

@@ -76,6 +76,10 @@ func TestEqualsSacreBLEU(t *testing.T) {
 					r.Score, r.Mean, r.HalfWidth, want.Scores[i], want.Means[i], want.CIs[i])
 			}
 		}
+		if d := got.System.Score - got.Baseline.Score; d == 0 || !(got.Low < d && d < got.High) {
+			t.Errorf("%s of %d lines, seed %d: the difference is %v, and its interval %v to %v", want.Metric, want.Count,
+				want.Seed, d, got.Low, got.High)
+		}
 		if p := Randomisation(a, b, 0, want.Seed); p != want.PAR {
 			t.Errorf("%s of %d lines, seed %d: the randomisation's p is %v, want %v", want.Metric, want.Count,
 				want.Seed, p, want.PAR)
