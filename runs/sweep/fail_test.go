@@ -95,6 +95,14 @@ func TestRefusals(t *testing.T) {
 		"steps as a flag":    {"args = [\"-steps=3\"]", "write -set=train.steps=N", 2},
 		"tests in trials":    {"args = [\"-set\", \"report.test=true\"]", "for what was chosen only", 2},
 		"too short to halve": {"search = \"halving\"\nrungs = 9", "leave nothing of 20 steps", 2},
+		"two lengths to halve": {"search = \"halving\"\nargs = [\"-set=train.epochs=5\"]",
+			"train.steps = 20 and train.epochs = 5", 2},
+		"searched steps":  {"search = \"halving\"\n[keys]\ntrain.steps = [20, 40]", "train.steps is searched", 2},
+		"searched epochs": {"search = \"halving\"\n[method.mle]\ntrain.epochs = [2, 4]", "train.epochs is searched", 2},
+		"noise that falls": {"search = \"halving\"\nargs = [\"-set=model.input_noise=0.1\"]",
+			"noise goes from model.input_noise to", 2},
+		"noise that falls in some trials": {"search = \"halving\"\n[keys]\nmodel.input_noise = [0.0, 0.1]",
+			"noise goes from model.input_noise to", 2},
 	} {
 		_, _, err := swept(t, searchText(t, c.lines), "-out", filepath.Join(t.TempDir(), "sweep"))
 		if err == nil || !strings.Contains(err.Error(), c.want) || command.ExitCode(err) != c.code {

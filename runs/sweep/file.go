@@ -173,8 +173,8 @@ func (s *search) check() error {
 // mostTrials is how many trials a method has at most, as the range of trials says.
 const mostTrials = 100_000
 
-// checkSpaces refuses a grid that no one waits for, a range where only lists make sense, and a key of a method that
-// every method searches already.
+// checkSpaces refuses a grid that no one waits for, a range where only lists make sense, a length that the stages of
+// halving set, and a key of a method that every method searches already.
 func (s *search) checkSpaces() error {
 	for _, method := range s.Methods {
 		space := slices.Concat(s.shared, s.own[method])
@@ -187,6 +187,10 @@ func (s *search) checkSpaces() error {
 			if s.Search == "grid" && d.values == nil {
 				return fmt.Errorf("%s is a range, and a grid wants a list of values: write one, or search = \"random\"",
 					d.key)
+			}
+			if s.Search == "halving" && (d.key == "train.steps" || d.key == "train.epochs") {
+				return fmt.Errorf("%s is searched, and halving sets it for each stage: set it in args, or write "+
+					"search = \"random\"", d.key)
 			}
 			for _, other := range space[:i] {
 				if other.key == d.key {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
@@ -38,7 +39,8 @@ func TestMain(m *testing.M) {
 // is best at the learning rate 0.001, falls with its length, and differs with the seed. A rate above 0.5 fails, and so
 // do arguments that SWEEP_FAILS, an expression, matches.
 func pretend(args []string) {
-	given := map[string]string{"steps": "20", "train.learning_rate": "0.01", "report.test": "true"}
+	given := map[string]string{"steps": "20", "train.epochs": "0", "train.learning_rate": "0.01", "report.test": "true",
+		"model.input_noise": "0", "model.input_noise_end": "0"}
 	for _, arg := range args {
 		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
 		if name == "set" {
@@ -51,13 +53,17 @@ func pretend(args []string) {
 		os.Exit(2)
 	}
 	config := fmt.Sprintf("run = \"pretend\"\npreset = \"none\"\n[objective]\nmethod = %q\n[train]\nseed = %s\nsteps "+
-		"= %s\nlearning_rate = %s\n[schedule]\nkind = \"constant\"\n[report]\ntest = %s\n",
-		given["method"], given["seed"], given["steps"], given["train.learning_rate"], given["report.test"])
+		"= %s\nepochs = %s\nlearning_rate = %s\n[schedule]\nkind = \"constant\"\n[report]\ntest = %s\n[model]\n"+
+		"input_noise = %s\ninput_noise_end = %s\n", given["method"], given["seed"], given["steps"],
+		given["train.epochs"], given["train.learning_rate"], given["report.test"], given["model.input_noise"],
+		given["model.input_noise_end"])
 	if _, ask := given["print-config"]; ask {
 		fmt.Print(config)
 		return
 	}
 	out := given["out"]
+	lock, _ := files.Lock(out) // as a run does: one that is still ending is waited for
+	defer lock.Close()
 	path := func(name string) string { return filepath.Join(out, name) }
 	note := func(words string) { // every start and end, in one file for all runs
 		f, _ := os.OpenFile(filepath.Join(filepath.Dir(filepath.Dir(out)), "journal"),
@@ -103,8 +109,11 @@ func pretend(args []string) {
 		os.Exit(1)
 	}
 	loss := 2 + math.Abs(math.Log10(number("train.learning_rate")/0.001)) + 1/number("steps") + 0.001*number("seed")
-	if given["method"] == "cosreg" {
+	switch given["method"] {
+	case "cosreg":
 		loss -= 0.01
+	case "vmf":
+		loss -= 200
 	}
 	test := map[string]any{}
 	if given["report.test"] == "true" {
@@ -219,7 +228,10 @@ seeds = 1
 args = ["-set=train.steps=20"]
 jobs = 2
 [keys]
-"train.learning_rate" = {log = [1e-4, 1e-1]}`), "-out", out)
+"train.learning_rate" = {log = [1e-4, 1e-1]}
+[method.cosreg]
+model.input_noise = [0.1]
+model.input_noise_end = [0.1]`), "-out", out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,8 +367,8 @@ func TestDryRunRunsNothing(t *testing.T) {
 			"steps",
 		"search = \"halving\"\nargs = [\"-set=model.width=9\"]": "set train.steps or train.epochs in " +
 			"args",
-		"search = \"halving\"\nargs = [\"-set=train.epochs=9\", \"-preset=x\"]": "then the best 3 of each go on to 3 " +
-			"epochs",
+		"search = \"halving\"\nargs = [\"-set=train.epochs=9\", \"-set=model.input_noise=0.1\"]": "then the best 3 " +
+			"of each go on to 3 epochs",
 	} {
 		if err := os.WriteFile(file, fmt.Appendf(nil,
 			"command = %q\n%s\n[keys]\nmodel.dropout = {uniform = [0.1, 0.4]}\n", program, search), 0o644); err != nil {

@@ -2,11 +2,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/internal/keys"
@@ -42,8 +44,35 @@ const (
 	untestedFile = "test-failed.txt"
 )
 
-// lookAt reads a run folder. Folders alone tell what has run, so that nothing is lost whenever a sweep ends.
-func lookAt(folder string) (o outcome, err error) {
+// seen holds what run folders said, by folder: a sweep asks each of them several times for each job that ends.
+var seen sync.Map
+
+// view is what a run folder said.
+type view struct {
+	of string // which state of its files
+	outcome
+}
+
+// lookAt says what a run folder holds. Folders alone tell what has run, so that nothing is lost whenever a sweep ends;
+// one is read again where its files have changed.
+func lookAt(folder string) (outcome, error) {
+	now, _ := os.Readlink(folder) // what was chosen may be another trial now
+	for _, name := range []string{failedFile, untestedFile, "results.json", "metrics.jsonl", keys.File} {
+		if info, err := os.Stat(filepath.Join(folder, name)); err == nil {
+			now += fmt.Sprintln(name, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	if v, held := seen.Load(folder); held && v.(view).of == now {
+		return v.(view).outcome, nil
+	}
+	o, err := read(folder)
+	if err == nil {
+		seen.Store(folder, view{now, o})
+	}
+	return o, err
+}
+
+func read(folder string) (o outcome, err error) {
 	o.loss, o.bleu = math.NaN(), math.NaN()
 	if words, err := os.ReadFile(filepath.Join(folder, failedFile)); err == nil {
 		o.failed = strings.TrimSpace(string(words))
@@ -101,14 +130,22 @@ func lookAt(folder string) (o outcome, err error) {
 // ended says whether nothing is left to do for a run that was chosen.
 func (o outcome) ended() bool { return o.tested || o.failed != "" || o.untested != "" }
 
+// valid is a validation score.
+func (o outcome) valid(kind string) float64 {
+	if kind == "bleu" {
+		return o.bleu
+	}
+	return o.loss
+}
+
 // score is what chooses, the smaller the better; infinite for a run without one.
 func (o outcome) score(kind string) float64 {
-	x := o.loss
-	if kind == "bleu" {
-		x = -o.bleu
-	}
-	if !o.finished || math.IsNaN(x) {
+	x := o.valid(kind)
+	switch {
+	case !o.finished || math.IsNaN(x):
 		return math.Inf(1)
+	case kind == "bleu":
+		return -x
 	}
 	return x
 }

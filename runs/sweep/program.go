@@ -31,7 +31,8 @@ func findProgram(name, folder string, log io.Writer) (string, error) {
 		return path, nil
 	}
 	kept := filepath.Join(folder, "bin", name)
-	if files.Exists(kept) {
+	// As long as the folder holds no sweep, the program is of a start that failed, and the source may be newer.
+	if files.Exists(kept) && files.Exists(filepath.Join(folder, searchFile)) {
 		return filepath.Abs(kept)
 	}
 	if err := os.MkdirAll(filepath.Dir(kept), 0o777); err != nil {

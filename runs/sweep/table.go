@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,7 +56,7 @@ func (w *sweep) table() string {
 		if ranked, err := w.ranked(going, m); err == nil && len(ranked) > 0 {
 			best := ranked[0]
 			if o, err := lookAt(w.trialFolder(best)); err == nil {
-				row[3] = fmt.Sprintf("%.4f", math.Abs(o.score(w.Score)))
+				row[3] = fmt.Sprintf("%.4f", o.valid(w.Score))
 			}
 			row[4] = best.point.String()
 			row[5], row[6], row[7] = w.overSeeds(best)

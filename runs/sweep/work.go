@@ -149,7 +149,7 @@ func (w *sweep) prepare() (err error) {
 		}
 		config, err := w.ask(t)
 		if err == nil {
-			err = w.readLength(config, t.point)
+			err = w.readLength(config, t)
 		}
 		if err != nil {
 			return err
@@ -175,14 +175,20 @@ func (w *sweep) ask(t trial) (keys.Tree, error) {
 	return resolved(w.program, args)
 }
 
-// readLength finds how long a full training is, for halving, and holds the rate's course to it.
-func (w *sweep) readLength(config keys.Tree, p point) error {
+// readLength finds how long a full training is, for halving, and holds the rate's course to it. What else goes by the
+// length is refused: a trial that trains stage by stage would differ from the other seeds, which train in one go.
+func (w *sweep) readLength(config keys.Tree, first trial) error {
 	if w.Search != "halving" {
 		return nil
 	}
-	w.unit, w.length = "steps", number(config, "train", "steps")
-	if w.length == 0 {
-		w.unit, w.length = "epochs", number(config, "train", "epochs")
+	steps, epochs := number(config, "train", "steps"), number(config, "train", "epochs")
+	if steps > 0 && epochs > 0 {
+		return command.Usagef("%s: halving shortens one length, and these trainings end at the first of train.steps = "+
+			"%d and train.epochs = %d: set one of them to 0 in args", w.file, steps, epochs)
+	}
+	w.unit, w.length = "steps", steps
+	if steps == 0 {
+		w.unit, w.length = "epochs", epochs
 	}
 	if w.length == 0 {
 		return command.Usagef("%s: halving shortens trainings, and these have no length: "+
@@ -192,9 +198,13 @@ func (w *sweep) readLength(config keys.Tree, p point) error {
 		return command.Usagef("%s: %d stages of one in %d leave nothing of %d %s: lower rungs or keep",
 			w.file, w.Rungs, w.Keep, w.length, w.unit)
 	}
+	if w.noiseFalls(config, first.method) {
+		return command.Usagef("%s: noise goes from model.input_noise to model.input_noise_end over the length of "+
+			"training, which halving changes: set both to one value, or write search = \"random\"", w.file)
+	}
 	schedule := config.Section("schedule")
 	kind, period := schedule["kind"], number(config, "schedule", "period")
-	searched := slices.ContainsFunc(p, func(s setting) bool { return s.key == "schedule.period" })
+	searched := slices.ContainsFunc(first.point, func(s setting) bool { return s.key == "schedule.period" })
 	if kind != "cosine" && kind != "linear" || searched {
 		return nil
 	}
@@ -204,6 +214,18 @@ func (w *sweep) readLength(config keys.Tree, p point) error {
 	}
 	w.fixed = []setting{{"schedule.period", fmt.Sprint(period)}}
 	return nil
+}
+
+// noiseFalls says whether some trial of a method has input noise that is another at its end, by the configuration of
+// the first: where one end has several values, they cannot all be the other's.
+func (w *sweep) noiseFalls(config keys.Tree, method string) bool {
+	start, end := config.Section("model")["input_noise"], config.Section("model")["input_noise_end"]
+	if start != nil && end != nil && start != end { // nil: not known, as the program has not been asked
+		return true
+	}
+	return slices.ContainsFunc(w.space(method), func(d dimension) bool {
+		return (d.key == "model.input_noise" || d.key == "model.input_noise_end") && len(d.values) != 1
+	})
 }
 
 // args are the arguments of a trial with a seed, of a length (0: its own).
