@@ -42,6 +42,7 @@ func run(f *flags, out, log io.Writer) error {
 	var results []*analysis
 	var pictures []picture
 	var projected strings.Builder
+	var unsaved error
 	sources := f.sources()
 	for i, source := range sources {
 		subject, err := source.open(log)
@@ -53,9 +54,7 @@ func run(f *flags, out, log io.Writer) error {
 		}
 		results = append(results, analyse(subject, f))
 		if f.Save {
-			if err := subject.save(results[i], f.Runs[i]); err != nil {
-				return err
-			}
+			unsaved = cmp.Or(unsaved, subject.save(results[i], f.Runs[i]))
 		}
 		if f.draws() {
 			pictures = append(pictures, subject.picture(results[len(results)-1]))
@@ -82,9 +81,9 @@ func run(f *flags, out, log io.Writer) error {
 		fmt.Fprintf(log, "wrote %s: tensorboard --logdir %s shows it under Projector\n",
 			filepath.Join(f.Projector, projectorConfig), f.Projector)
 	}
-	var err error
+	err := unsaved
 	if f.draws() { // before the table: its reader may not stay to its end
-		err = f.save(draw(pictures), log)
+		err = cmp.Or(err, f.save(draw(pictures), log))
 	}
 	if f.JSON {
 		return cmp.Or(err, printJSON(out, results))

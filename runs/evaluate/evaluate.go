@@ -206,7 +206,7 @@ func (e *evaluation) searching(moving *language.DynamicModel) (func(language.Dyn
 	if err != nil {
 		return nil, err
 	}
-	told := false
+	told, unkept := false, false
 	return func(d language.Dynamic) (float64, error) {
 		nll, known := kept.Known(d.Rate, d.Decay)
 		before := ", found before"
@@ -216,8 +216,9 @@ func (e *evaluation) searching(moving *language.DynamicModel) (func(language.Dyn
 			if nll, err = moving.NLL(e.beginning(), d); err != nil {
 				return 0, err
 			}
-			if err := kept.Add(d.Rate, d.Decay, nll); err != nil {
-				return 0, err
+			if err := kept.Add(d.Rate, d.Decay, nll); err != nil && !unkept { // a folder of another's, or a full disk
+				unkept = true
+				fmt.Fprintf(e.progress, "search: goes on, and cannot keep what it finds: %v\n", err)
 			}
 			if before = ""; !told {
 				told = true

@@ -47,19 +47,24 @@ func run(f *flags, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if f.Save {
-		path, err := found.Save(f.Run)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(progress, "kept as %s, where runs/compare reads it\n", path)
+	if err := show(found, f.JSON, out); err != nil || !f.Save {
+		return err
 	}
-	if f.JSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(found)
+	path, err := found.Save(f.Run)
+	if err != nil {
+		return err
 	}
-	return write(found, out)
+	fmt.Fprintf(progress, "kept as %s, where runs/compare reads it\n", path)
+	return nil
+}
+
+func show(found *record.Evaluation, asJSON bool, out io.Writer) error {
+	if !asJSON {
+		return write(found, out)
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(found)
 }
 
 // write writes a line for each text, and the settings that were found.

@@ -111,6 +111,15 @@ func TestSearchIsKept(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "other.txt is none of them: leave -save out") {
 		t.Errorf("what is found of another text is kept: %v", err)
 	}
+
+	// What cannot be kept is shown all the same.
+	if err := os.MkdirAll(filepath.Join(folder, "evaluation-cache.json", "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, err = evaluate(t, "-run", folder, "-with=cache", "-theta=1", "-lambda=0.1", "-save")
+	if err == nil || !strings.Contains(err.Error(), "evaluation-cache.json") || !strings.Contains(out, "ppl") {
+		t.Errorf("an evaluation that cannot be kept: %v\n%s", err, out)
+	}
 	if err := os.WriteFile(filepath.Join(folder, "search-dynamic.json"), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +127,45 @@ func TestSearchIsKept(t *testing.T) {
 		!strings.Contains(err.Error(), "search-dynamic.json") {
 		t.Errorf("with a damaged file: %v", err)
 	}
+}
+
+// TestSearchThatCannotBeKept goes on, and says so once.
+func TestSearchThatCannotBeKept(t *testing.T) {
+	folder := trained(t)
+	f, err := parse([]string{"-run", folder, "-with=dynamic", "-threads=1", "-search=60"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	torch.Test(t, func() {
+		var said bytes.Buffer
+		e, err := open(f, &said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.model.Free()
+		moving, err := e.model.Dynamic(e.texts.Train.IDs, e.following.Chunk, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer moving.Free()
+		score, err := e.searching(moving)
+		if err == nil {
+			err = os.Rename(folder, folder+" elsewhere")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rate := range []float64{1e-4, 2e-4} {
+			d := e.following
+			d.Rate = rate
+			if nll, err := score(d); err != nil || !(nll > 0) {
+				t.Errorf("at the rate %v: %v, %v", rate, nll, err)
+			}
+		}
+		if strings.Count(said.String(), "cannot keep what it finds") != 1 {
+			t.Errorf("the search says\n%s", &said)
+		}
+	})
 }
 
 func TestEvaluate(t *testing.T) {

@@ -80,7 +80,11 @@ func (f *encode) run(s streams) error {
 	if err != nil {
 		return err
 	}
+	first := true
 	return s.eachLine(false, sure(func(line string) string {
+		if first { // as in the texts of training
+			line, first = strings.TrimPrefix(line, "\ufeff"), false
+		}
 		words := []string{}
 		for _, id := range side.Encode(line) {
 			words = append(words, strconv.Itoa(int(id)))

@@ -74,6 +74,9 @@ func TestEncodeAndDecode(t *testing.T) {
 	if code != 0 || errs != "" || strings.Count(ids, "\n") != 3 {
 		t.Fatalf("encode: exit %d, %q, %q", code, ids, errs)
 	}
+	if code, marked, errs := runText(t, "\ufeff"+raw, "encode", "-run", folder, "-l", "de"); code != 0 || marked != ids {
+		t.Errorf("encode of text with a byte order mark: exit %d, %q, %q", code, marked, errs)
+	}
 	if code, out, errs := runText(t, ids, "decode", "-run", folder, "-l=de", "-raw"); code != 0 || out != raw ||
 		errs != "" {
 		t.Errorf("decode -raw: exit %d, %q, %q", code, out, errs)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/tokenize"
@@ -63,7 +64,11 @@ func eachBatch(in io.Reader, out *printer, longest int, f func(first int, lines 
 	defer unpacked.Close()
 	lines := tokenize.NewLines(unpacked, "standard input").Unchecked().AtMost(longest)
 	for lines.Next() {
-		waiting, size = append(waiting, lines.Text()), size+len(lines.Text())
+		line := lines.Text()
+		if lines.Number() == 1 { // as in the texts of training
+			line = strings.TrimPrefix(line, "\ufeff")
+		}
+		waiting, size = append(waiting, line), size+len(line)
 		if full() {
 			if err := flush(); err != nil {
 				return err

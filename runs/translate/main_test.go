@@ -69,11 +69,11 @@ func TestOptions(t *testing.T) {
 }
 
 // TestLinesThatAreNoUTF8: they reach the translator, whose error for one line -skip-bad passes over; the lines after
-// them follow.
+// them follow. A byte order mark at the start goes.
 func TestLinesThatAreNoUTF8(t *testing.T) {
 	var got []string
 	out := &printer{Writer: bufio.NewWriter(io.Discard)}
-	err := eachBatch(strings.NewReader("one\n\xff\xfe two\nthree\n"), out, 10, func(first int, lines []string) error {
+	err := eachBatch(strings.NewReader("\ufeffone\n\xff\xfe two\nthree\n"), out, 10, func(first int, lines []string) error {
 		got = append(got, lines...)
 		return nil
 	})
