@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/tokenize/bytebpe"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
@@ -100,5 +101,21 @@ func TestReadFilesGivesTheTexts(t *testing.T) {
 		corpus.StoreSettings{Store: store}.Cache())
 	if err == nil || !strings.Contains(err.Error(), "none.txt: there is no such file; -valid names it") {
 		t.Errorf("a missing text gives %v", err)
+	}
+}
+
+// TestSaveWordsReplaces: a folder has one vocabulary, that which was saved last.
+func TestSaveWordsReplaces(t *testing.T) {
+	folder := t.TempDir()
+	words := corpus.NewWords()
+	words.ID("a")
+	pieces := corpus.NewPieces(bytebpe.Learn(&bytebpe.Counts{}, 256))
+	for _, saved := range []*corpus.Words{words, pieces, words} {
+		if err := language.SaveWords(saved, folder); err != nil {
+			t.Fatal(err)
+		}
+		if read, err := language.ReadWords(folder); err != nil || read.Hash() != saved.Hash() {
+			t.Errorf("%d %s became %v, %v", saved.Len(), saved.Unit(), read, err)
+		}
 	}
 }

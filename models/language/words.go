@@ -55,14 +55,25 @@ func ReadPieces(folder string) (*bytebpe.Tokenizer, error) {
 	return bytebpe.Read(vocabulary, vocabulary.Name(), merges, merges.Name())
 }
 
-// SaveWords writes the vocabulary into a run folder.
+// SaveWords writes the vocabulary into a run folder, in the place of one of the other kind, which a run that did not
+// begin may have left.
 func SaveWords(w *corpus.Words, folder string) error {
 	folder = filepath.Join(folder, TokenizerFolder)
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}
+	pieces := w.Pieces()
+	others := []string{piecesFile, mergesFile}
+	if pieces != nil {
+		others = []string{vocabularyFile}
+	}
+	for _, name := range others {
+		if err := os.Remove(filepath.Join(folder, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	var text, merges bytes.Buffer
-	if pieces := w.Pieces(); pieces != nil {
+	if pieces != nil {
 		if err := pieces.Write(&text, &merges); err != nil {
 			return err
 		}

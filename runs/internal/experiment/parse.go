@@ -108,8 +108,13 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	if l.chosen != "" {
 		s.note("%s", l.chosen)
 	}
-	if n := max(s.Launch, s.Place.Size); n > 1 && !s.Resume() && !s.byHand("train.processes") {
+	n := max(1, s.Launch, s.Place.Size)
+	switch was := s.Config.Train; {
+	case !s.Resume() && n > 1 && !s.byHand("train.processes"):
 		s.Config.Train.Processes = n
+	case s.Resume() && n != was.Processes && !s.byHand("train.threads"):
+		s.note("train.threads stays %d in each process, as with train.processes = %d, and the number of processes is %d "+
+			"now: -threads sets another", was.Threads, was.Processes, n)
 	}
 	if err := s.checkTask(spec); err != nil {
 		return err

@@ -66,6 +66,9 @@ func (r *Run) resume(s *Settings) (err error) {
 	var before record.Env // what an earlier process recorded, as far as it did
 	if files.ReadJSON(r.Path(EnvFile), &before) == nil {
 		r.Env.DataSHA256, r.Env.Files = before.DataSHA256, before.Files
+		if was, is := before.Device, r.Env.Device; was != "" && kindOf(was) != kindOf(is) {
+			s.note("the run was on %s, and goes on on %s, which rounds otherwise: -device chooses", was, is)
+		}
 	}
 	if err := s.finished(); err != nil {
 		return err
@@ -75,6 +78,12 @@ func (r *Run) resume(s *Settings) (err error) {
 		return files.DiskFull(err)
 	}
 	return nil
+}
+
+// kindOf is a device without its number.
+func kindOf(device string) string {
+	kind, _, _ := strings.Cut(device, ":")
+	return kind
 }
 
 // finishedError says that the run to go on with has nothing left to do.

@@ -32,9 +32,8 @@ func (t *languageTask) validate() (validation, error) {
 	if err != nil || !t.peers.First() {
 		return v, err
 	}
-	t.shown = t.continuations()
 	var b strings.Builder
-	for _, s := range t.shown {
+	for _, s := range t.samples() {
 		fmt.Fprintf(&b, "text\t%s\ncontinuation\t%s\noutput\t%s\n\n", s.Source, s.Reference, s.Output)
 	}
 	v.samples = b.String()
@@ -44,8 +43,8 @@ func (t *languageTask) validate() (validation, error) {
 // Words of the validation text that a sample shows, and words that follow.
 const samplePrompt, sampleWords = 12, 25
 
-// continuations are drawn for pieces of the validation text, from the same streams each time: only the model changes.
-func (t *languageTask) continuations() (all []report.Sample) {
+// samples are drawn for pieces of the validation text, from the same streams each time: only the model changes.
+func (t *languageTask) samples() (all []report.Sample) {
 	ids, count := t.texts.Valid.IDs, t.config.Report.Samples
 	for i := range count {
 		from := ids[i*(len(ids)/count):]
@@ -62,13 +61,6 @@ func (t *languageTask) continuations() (all []report.Sample) {
 	return all
 }
 
-func (t *languageTask) samples() []report.Sample {
-	if t.shown == nil {
-		t.shown = t.continuations()
-	}
-	return t.shown
-}
-
 func (t *languageTask) alike() string { return "" }
 
 func (t *languageTask) tests() (names []string) {
@@ -79,7 +71,6 @@ func (t *languageTask) tests() (names []string) {
 }
 
 func (t *languageTask) test(i int) (out record.TestScores, err error) {
-	t.shown = nil // they were of other weights, maybe
 	text := t.texts.Tests[i]
 	columns, err := t.testColumns(text)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -271,6 +272,24 @@ func TestFinetuning(t *testing.T) {
 		"-set=train.clip_norm=10", "-set=train.asgd_patience=1", "-epochs=9")
 	if best := results(t, folder, "third")["checkpoint"]; best != "step-0" {
 		t.Errorf("after a finetuning that destroys the weights the best is %v", best)
+	}
+	// A run that was killed while it read other texts than the first's has no vocabulary of its own yet.
+	for _, name := range []string{"train", "valid", "test"} {
+		text := strings.Split(read(t, folder, "corpus", "ptb."+name+".txt"), "\n")
+		slices.Reverse(text)
+		write(t, filepath.Join(folder, "turned", "ptb."+name+".txt"), strings.Join(text[1:], "\n")+"\n")
+	}
+	late := []string{"-out=late", "-data=turned", "-init=first", "-epochs=1", "-resume=auto"}
+	mustRunText(t, folder, late...)
+	for _, name := range []string{"tokenizer", "checkpoints", "results.json", "metrics.jsonl"} {
+		if err := os.RemoveAll(filepath.Join(folder, "late", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustRunText(t, folder, late...)
+	const vocabulary = "tokenizer/vocabulary.txt"
+	if read(t, folder, "late", vocabulary) != read(t, folder, "first", vocabulary) {
+		t.Error("the resumed run has another vocabulary than the run that it started from")
 	}
 	runText(t, folder, "-out=fourth", "-init=first", "-set=model.hidden=20").fails(t, "another shape", 2, "-set",
 		"model.hidden = 20")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"runtime/debug"
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
@@ -193,7 +195,10 @@ func readTexts(s *experiment.Settings, peers *parallel.Peers) (task, error) {
 	}
 	folder := s.Config.Train.Init // its vocabulary is this run's
 	if s.Resume() {
-		folder = s.Out
+		// A run that ended while it read its texts has no vocabulary yet.
+		if _, err := language.ReadWords(s.Out); !errors.Is(err, fs.ErrNotExist) {
+			folder = s.Out
+		}
 	}
 	return readLanguage(s.Config, folder, peers)
 }

@@ -60,7 +60,6 @@ type shared struct {
 	config experiment.Config
 	peers  *parallel.Peers
 	run    *experiment.Run // nil for a plan
-	shown  []report.Sample
 }
 
 // updates is a source of updates.

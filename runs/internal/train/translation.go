@@ -9,6 +9,7 @@ import (
 	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/record"
+	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
@@ -22,6 +23,7 @@ type translationTask struct {
 	suits string         // says how well another run's vocabulary suits the training text, where one was taken
 	same  string         // says so, where most translations of a test text are the same
 	seen  map[string]int // how often training has each word of the target, once that was asked for
+	shown []report.Sample
 }
 
 func readTranslation(c experiment.Config, peers *parallel.Peers) (task, error) {
