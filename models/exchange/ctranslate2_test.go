@@ -105,27 +105,36 @@ func TestCTranslate2(t *testing.T) {
 			t.Errorf("tying %s: %s", tying, diff)
 		}
 		for name, from := range map[string]string{
-			"encoder/position_encodings/encodings":         encoderPositions,
-			"decoder/layer_norm/gamma":                     "decoder.layer_norm.weight",
-			"decoder/layer_1/attention/linear_0/weight":    "decoder.layers.1.encoder_attn.q_proj.weight",
-			"decoder/layer_1/attention/linear_2/bias":      "decoder.layers.1.encoder_attn.out_proj.bias",
-			"decoder/layer_1/attention/layer_norm/beta":    "decoder.layers.1.encoder_attn_layer_norm.bias",
-			"encoder/layer_0/ffn/linear_0/weight":          "encoder.layers.0.fc1.weight",
-			"encoder/layer_0/ffn/layer_norm/gamma":         "encoder.layers.0.final_layer_norm.weight",
-			"encoder/layer_0/self_attention/linear_1/bias": "encoder.layers.0.self_attn.out_proj.bias",
-			"decoder/embeddings/weight":                    decoderEmbedding,
+			"encoder/position_encodings/encodings":           encoderPositions,
+			"decoder/position_encodings/encodings":           "decoder.embed_positions.weight",
+			"encoder/layer_norm/beta":                        "encoder.layer_norm.bias",
+			"encoder/layer_0/ffn/linear_1/weight":            "encoder.layers.0.fc2.weight",
+			"decoder/layer_1/self_attention/linear_1/weight": "decoder.layers.1.self_attn.out_proj.weight",
+			"decoder/layer_norm/gamma":                       "decoder.layer_norm.weight",
+			"decoder/layer_1/attention/linear_0/weight":      "decoder.layers.1.encoder_attn.q_proj.weight",
+			"decoder/layer_1/attention/linear_2/bias":        "decoder.layers.1.encoder_attn.out_proj.bias",
+			"decoder/layer_1/attention/layer_norm/beta":      "decoder.layers.1.encoder_attn_layer_norm.bias",
+			"encoder/layer_0/ffn/linear_0/weight":            "encoder.layers.0.fc1.weight",
+			"encoder/layer_0/ffn/layer_norm/gamma":           "encoder.layers.0.final_layer_norm.weight",
+			"encoder/layer_0/self_attention/linear_1/bias":   "encoder.layers.0.self_attn.out_proj.bias",
+			"decoder/embeddings/weight":                      decoderEmbedding,
 		} {
 			if v := variables[name]; !slices.Equal(v.floats(), m.Tensors[from].Values) || v.kind != typeFloat32 {
 				t.Errorf("tying %s: %s is not %s", tying, name, from)
 			}
 		}
-		attention := variables["decoder/layer_0/self_attention/linear_0/weight"]
-		var joined []float32
-		for _, part := range []string{"q", "k", "v"} {
-			joined = append(joined, m.Tensors["decoder.layers.0.self_attn."+part+"_proj.weight"].Values...)
-		}
-		if !slices.Equal(attention.floats(), joined) || !slices.Equal(attention.shape, []uint32{18, 6}) {
-			t.Errorf("q, k and v are %v", attention.shape)
+		for name, parts := range map[string][]string{"self_attention/linear_0": {"self_attn.q", "self_attn.k",
+			"self_attn.v"}, "attention/linear_1": {"encoder_attn.k", "encoder_attn.v"}} {
+			var weights, biases []float32
+			for _, part := range parts {
+				weights = append(weights, m.Tensors["decoder.layers.0."+part+"_proj.weight"].Values...)
+				biases = append(biases, m.Tensors["decoder.layers.0."+part+"_proj.bias"].Values...)
+			}
+			w, b := variables["decoder/layer_0/"+name+"/weight"], variables["decoder/layer_0/"+name+"/bias"]
+			if !slices.Equal(w.floats(), weights) || !slices.Equal(w.shape, []uint32{6 * uint32(len(parts)), 6}) ||
+				!slices.Equal(b.floats(), biases) {
+				t.Errorf("%s is not %v, with the shape %v", name, parts, w.shape)
+			}
 		}
 		bias := variables["decoder/projection/bias"].floats()
 		if bias[0] != neverScore || bias[1] != neverScore || !slices.Equal(bias[2:], m.bias()[2:]) {
@@ -146,6 +155,38 @@ func TestCTranslate2(t *testing.T) {
 		if config["decoder_start_token"] != "</s>" || config["layer_norm_epsilon"] != nil ||
 			config["add_source_eos"] != true {
 			t.Errorf("config.json is %v", config)
+		}
+	}
+}
+
+// TestCTranslate2Settings: what CTranslate2 computes otherwise where a setting is wrong.
+func TestCTranslate2Settings(t *testing.T) {
+	for _, c := range []struct {
+		activation string
+		number     byte // of CTranslate2's ActivationType
+		zero       bool
+		epsilon    float64
+		config     any
+	}{
+		{"relu", 0, false, 1e-5, nil}, {"gelu_tanh", 1, true, 1e-6, 1e-6}, {"swish", 2, false, 1e-9, 1e-9},
+		{"gelu", 3, true, 1e-5, nil},
+	} {
+		folder, m := t.TempDir(), fixture("all", false, false)
+		m.Activation, m.ZeroStart, m.Epsilon = c.activation, c.zero, c.epsilon
+		if err := WriteCTranslate2(folder, m, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		variables, _ := readBin(t, folder)
+		for _, side := range []string{"encoder", "decoder"} {
+			if v := variables[side+"/activation"]; v.data[0] != c.number {
+				t.Errorf("%s of the %s is %v", c.activation, side, v)
+			}
+		}
+		if v := variables["decoder/start_from_zero_embedding"]; (v.data[0] == 1) != c.zero {
+			t.Errorf("a start of zeros %v is %v", c.zero, v)
+		}
+		if got := readJSON[map[string]any](t, folder, "config.json")["layer_norm_epsilon"]; got != c.config {
+			t.Errorf("epsilon %v is %v", c.epsilon, got)
 		}
 	}
 }
@@ -225,6 +266,10 @@ func TestReadme(t *testing.T) {
 		},
 		"min(8, int(1.2 * (len(pieces) + 1) + 10))":      func(*Model) {},
 		"pip install ctranslate2 sacremoses subword-nmt": func(*Model) {},
+		"    pieces = coded(line.strip())": func(m *Model) {
+			m.Text.SourceUnits, m.Text.TargetUnits, m.Text.Tokenize = "sentencepiece", "sentencepiece", "none"
+			m.Codes, m.SentencePiece, m.Source[4], m.Text.Normalize = nil, [2][]byte{{1}, {1}}, ">>deu<<", false
+		},
 	} {
 		folder, m := t.TempDir(), fixture("all", false, false)
 		change(m)

@@ -3,6 +3,7 @@ package exchange
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -34,6 +35,9 @@ func (m *Model) Prepared() string {
 	}
 	switch {
 	case d.SentencePiece():
+		if m.LanguageCodes() {
+			return "coded(" + line + ")"
+		}
 		return "split(" + line + ", out_type=str)"
 	case d.Tokenize == "none":
 		line += ".split()"
@@ -45,6 +49,14 @@ func (m *Model) Prepared() string {
 		line = "split(" + line + ")"
 	}
 	return line
+}
+
+// LanguageCodes reports whether the source has symbols such as >>deu<< for the language to translate into, which no
+// SentencePiece model gives.
+func (m *Model) LanguageCodes() bool {
+	return m.Text.SentencePiece() && slices.ContainsFunc(m.Source, func(token string) bool {
+		return strings.HasPrefix(token, ">>") && strings.HasSuffix(token, "<<")
+	})
 }
 
 // Restored is the Python expression that makes a line of the list pieces.
@@ -116,7 +128,8 @@ This program translates standard input line by line. Run it in this folder; it n
     pip install {{.Packages}}
 
 ` + "```python" + `
-import sys
+{{if .LanguageCodes}}import re
+{{end}}import sys
 import ctranslate2{{with .Text}}{{if or .Normalize (ne .Tokenize "none")}}, sacremoses{{end}}{{end}}
 {{- if .Codes}}
 from subword_nmt.apply_bpe import BPE{{if .Text.VocabularyThreshold}}, read_vocabulary{{end}}{{end}}
@@ -124,6 +137,13 @@ from subword_nmt.apply_bpe import BPE{{if .Text.VocabularyThreshold}}, read_voca
 from sentencepiece import SentencePieceProcessor
 split = SentencePieceProcessor(model_file="source.spm").encode
 join = SentencePieceProcessor(model_file="target.spm").decode_pieces{{end}}
+{{- if .LanguageCodes}}
+
+def coded(line):
+    """Pieces of a line that may begin with the language to translate into, such as >>deu<<."""
+    code = re.match(">>[^<]*<<", line)
+    return [code[0], *split(line[code.end():], out_type=str)] if code else split(line, out_type=str)
+{{end}}
 {{- with .Text}}{{if .Normalize}}
 normalise = sacremoses.MosesPunctNormalizer("{{.Source}}").normalize{{end}}{{if ne .Tokenize "none"}}
 tokenise = sacremoses.MosesTokenizer("{{.Source}}").tokenize

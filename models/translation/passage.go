@@ -35,7 +35,8 @@ type piece struct {
 }
 
 // passage cuts a request's text into pieces, or says why it cannot be translated. A sentence that is longer than the
-// model's positions is halved until it is not, but with SplitNever.
+// model's positions is halved until it is not, but with SplitNever. A code of the language to translate into, such as
+// >>deu<<, is for all pieces up to the next one.
 func (m *served) passage(ctx context.Context, r Request, how Splitting) (pieces []piece, err error) {
 	spans, err := r.kept(ctx)
 	if err != nil {
@@ -43,20 +44,29 @@ func (m *served) passage(ctx context.Context, r Request, how Splitting) (pieces 
 	}
 	given := r.Prefix == ""
 	words := 0 // of the text that have ended
+	code := "" // with which pieces begin that have none of their own
 	// add takes a sentence that begins at a byte of the text.
 	var add func(s tokenize.Sentence, from int) error
 	add = func(s tokenize.Sentence, from int) error {
 		p := piece{gap: s.Gap, words: words}
 		inside := within(spans, from, from+len(s.Text))
 		if s.Text != "" {
-			one := Request{Line: s.Text, Terms: r.Terms, KeepAt: inside}
+			line := s.Text
+			if own := m.Text.Source.LanguageCode(line); own != "" {
+				code = own
+			} else if code != "" {
+				line = code + " " + line
+				inside = shifted(inside, len(code)+1)
+				p.words--
+			}
+			one := Request{Line: line, Terms: r.Terms, KeepAt: inside}
 			if !given {
 				one.Prefix = r.Prefix
 			}
 			read, err := m.read(one)
 			var long *lengthError
 			if errors.As(err, &long) && how != SplitNever {
-				halves := cutOutside(s.Text, endsOf(tokenize.Halve(s.Text)), inside)
+				halves := cutOutside(s.Text, endsOf(tokenize.Halve(s.Text)), within(spans, from, from+len(s.Text)))
 				if len(halves) > 1 {
 					halves[len(halves)-1].Gap += s.Gap
 					for _, half := range halves {
@@ -129,6 +139,14 @@ func cutOutside(text string, ends []int, spans [][2]int) []tokenize.Sentence {
 		}
 		return len(spans) > 0 && spans[0][0] < end
 	}))
+}
+
+// shifted are spans n bytes later.
+func shifted(spans [][2]int, n int) (later [][2]int) {
+	for _, s := range spans {
+		later = append(later, [2]int{s[0] + n, s[1] + n})
+	}
+	return later
 }
 
 // within are the spans between two places of a text, counted from the first of these. They are in rising order.

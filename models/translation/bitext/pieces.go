@@ -23,15 +23,32 @@ func readPieces(r io.Reader, name string) (*pieces, error) {
 	return &pieces{model, file.Bytes()}, err
 }
 
-// split gives the pieces of a line. A code of the language to translate into, such as >>deu<<, which stands first in
-// the lines of multilingual models (OPUS-MT), is a symbol where the vocabulary has it.
+// split gives the pieces of a line, of which a code of the language to translate into is one.
 func (p *pieces) split(line string, v *tokenize.Vocabulary) []string {
-	if begin, rest, found := strings.Cut(line, "<<"); found && strings.HasPrefix(begin, ">>") {
-		if code := begin + "<<"; v.ID(code) != tokenize.Unk {
-			return append([]string{code}, p.model.Encode(rest)...)
-		}
+	if code := languageCode(line, v); code != "" {
+		return append([]string{code}, p.model.Encode(line[len(code):])...)
 	}
 	return p.model.Encode(line)
+}
+
+// languageCode is the code of the language to translate into, such as >>deu<<, which stands first in the lines of
+// multilingual models (OPUS-MT), where the vocabulary has it; empty otherwise.
+func languageCode(line string, v *tokenize.Vocabulary) string {
+	if begin, _, found := strings.Cut(line, "<<"); found && strings.HasPrefix(begin, ">>") {
+		if code := begin + "<<"; v.ID(code) != tokenize.Unk {
+			return code
+		}
+	}
+	return ""
+}
+
+// LanguageCode is the code of the language to translate into with which a line begins, such as >>deu<<, where it is a
+// symbol; empty where there is none.
+func (s *Side) LanguageCode(line string) string {
+	if s.pieces == nil {
+		return ""
+	}
+	return languageCode(line, s.Vocabulary)
 }
 
 // join gives the text of pieces. A joint vocabulary has pieces that this model lacks: their marks are spaces, too.
