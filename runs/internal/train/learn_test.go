@@ -51,6 +51,37 @@ func TestAccumulatedBatchesAreOneBatch(t *testing.T) {
 	}
 }
 
+// The same of a language model, whose columns fall into groups: activation regularisation is a mean over all of them.
+func TestAccumulatedColumnsAreOneBatch(t *testing.T) {
+	folder := textPlace(t)
+	trained := func(out string, arguments ...string) map[string][]float64 {
+		var weights map[string][]float64
+		settings := parseText(t, folder, append([]string{"-out", filepath.Join(folder, out), "-steps=4",
+			"-set=model.dropout=0", "-set=model.dropout_embedding=0", "-set=model.dropout_input=0",
+			"-set=model.dropout_hidden=0", "-set=model.weight_drop=0", "-set=train.bptt_random=false",
+			"-set=train.ar=20", "-set=train.tar=10", "-set=train.clip_norm=0", "-set=train.learning_rate=1"},
+			arguments...)...)
+		withTrainer(t, settings, func(r *trainer) {
+			if err := r.loop(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			weights = r.weights()
+		})
+		return weights
+	}
+	whole := trained("whole")
+	for _, groups := range []string{"2", "3", "4"} { // of four columns: three groups are not of one size
+		if d := distance(whole, trained("parts "+groups, "-set=train.accumulate="+groups)); d > 2e-5 {
+			t.Errorf("one batch and %s differ by %g", groups, d)
+		}
+	}
+	for _, key := range []string{"ar=22", "tar=11"} {
+		if d := distance(whole, trained("stronger "+key, "-set=train."+key)); d < 2e-4 {
+			t.Errorf("%s changes the weights by %g only, so that this test sees nothing", key, d)
+		}
+	}
+}
+
 // A task that must be learnt: copying digits, by probabilities and by the nearest vector.
 func TestDigitsAreCopied(t *testing.T) {
 	folder := workplace(t)
