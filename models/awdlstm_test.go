@@ -74,27 +74,6 @@ func TestAWDLSTMParameterCounts(t *testing.T) {
 	}
 }
 
-func TestAWDLSTMInitialisation(t *testing.T) {
-	torch.Test(t, func() {
-		_, p := newRecurrent(t, models.NewAWDLSTM, noise{}, torch.Float64)
-		defer p.Free()
-		for name, h := range map[string]float64{"rnns.0.module.weight_hh_l0_raw": 9, "rnns.1.module.weight_ih_l0": 9,
-			"rnns.2.module.weight_hh_l0_raw": 5, "rnns.0.module.bias_hh_l0": 9} {
-			x := p.Get(name)
-			if !x.Defined() {
-				t.Fatalf("there is no parameter %s", name)
-			}
-			most := 0.0
-			for _, v := range x.Float64s() {
-				most = math.Max(most, math.Abs(v))
-			}
-			if bound := 1 / math.Sqrt(h); most > bound || most < 0.8*bound {
-				t.Errorf("the largest element of %s is %.3f, want just below %.3f", name, most, bound)
-			}
-		}
-	})
-}
-
 // TestAWDLSTMWithoutNoise: training with all rates at 0 is evaluation, and the
 // weights' drop rate means nothing there.
 func TestAWDLSTMWithoutNoise(t *testing.T) {
