@@ -159,22 +159,31 @@ func (s *search) check() error {
 			}
 			return fmt.Errorf("args holds %s, which the sweep gives each run: %s", arg, way)
 		}
-		setting := arg
-		if arg == "-set" || arg == "--set" {
-			setting = strings.Join(s.Args[i:min(len(s.Args), i+2)], "=")
+		setting := strings.TrimPrefix(strings.TrimLeft(arg, "-"), "set=")
+		if name == "set" && i+1 < len(s.Args) && setting == name {
+			setting = s.Args[i+1]
 		}
-		if strings.Contains(setting, "report.test") {
-			return fmt.Errorf("args holds %s: the sweep scores test texts for what was chosen only", setting)
+		key, _, _ := strings.Cut(setting, "=")
+		if why := owned[strings.TrimSpace(key)]; why != "" {
+			return fmt.Errorf("args holds %s: %s", setting, why)
 		}
 	}
 	return nil
 }
 
+// owned are keys that the sweep gives each run, and why nobody else does.
+var owned = map[string]string{
+	"train.seed":       "seed, seeds and first_seed of the file say which the sweep takes",
+	"objective.method": "methods of the file names them",
+	"train.threads":    "threads of the file sets it",
+	"report.test":      "the sweep scores test texts for what was chosen only",
+}
+
 // mostTrials is how many trials a method has at most, as the range of trials says.
 const mostTrials = 100_000
 
-// checkSpaces refuses a grid that no one waits for, a range where only lists make sense, a length that the stages of
-// halving set, and a key of a method that every method searches already.
+// checkSpaces refuses a grid that no one waits for, a range where only lists make sense, a key that the sweep or the
+// stages of halving set, and a key of a method that every method searches already.
 func (s *search) checkSpaces() error {
 	for _, method := range s.Methods {
 		space := slices.Concat(s.shared, s.own[method])
@@ -187,6 +196,9 @@ func (s *search) checkSpaces() error {
 			if s.Search == "grid" && d.values == nil {
 				return fmt.Errorf("%s is a range, and a grid wants a list of values: write one, or search = \"random\"",
 					d.key)
+			}
+			if why := owned[d.key]; why != "" {
+				return fmt.Errorf("%s cannot be searched: %s", d.key, why)
 			}
 			if s.Search == "halving" && (d.key == "train.steps" || d.key == "train.epochs") {
 				return fmt.Errorf("%s is searched, and halving sets it for each stage: set it in args, or write "+
