@@ -693,7 +693,7 @@ test_events() {
     phase 'go vet' go vet ./... 2>&1 || status=1
     phase tests go_test ./runs/internal/train ./... || status=1  # the longest first, so that it does not end alone
     if [[ -z ${APERTURE_ISA:-} ]] && processor_has avx512f avx512bw avx512cd avx512dq avx512vl; then
-        APERTURE_ISA=avx2 phase 'kernels with APERTURE_ISA=avx2' go_test -skip "$same_kernels" "${kernels[@]}" || status=1
+        APERTURE_ISA=avx2 APERTURE_EVERY_KERNEL=1 phase 'kernels with APERTURE_ISA=avx2' go_test -skip "$same_kernels" "${kernels[@]}" || status=1
     fi
     APERTURE_TEST_DEVICE=checked:0 phase 'on the checked device' go_test -skip "$same_device" "${on_device[@]}" || status=1
     return $status
