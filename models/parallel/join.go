@@ -155,7 +155,7 @@ func (p *Peers) meet(ctx context.Context, name string, waiting func(rank int)) e
 			case ctx.Err() != nil:
 				return p.fail(name + " was stopped by a signal before all had come")
 			case waited > max(p.silence, 5*time.Minute):
-				return fmt.Errorf("rank %d of %d has not come", r, p.Size)
+				return fmt.Errorf("rank %d of %d has not come: see what it says, and start all of them again", r, p.Size)
 			case waited > brief && said != r && waiting != nil:
 				waiting(r)
 				said = r
