@@ -9,8 +9,8 @@ import (
 )
 
 // TestInitialWeights: the largest of the numbers that are drawn uniformly lies just below their bound, and those that
-// are drawn normally have their deviation. Fairseq's mixture: Glorot's bound for attention, divided by the root of 2 for
-// q, k and v, and PyTorch's default for the rest; the recurrent networks have the bounds of their programs.
+// are drawn normally have their deviation. Fairseq's mixture: Glorot's bound for attention, divided by the root of 2
+// for q, k and v, and PyTorch's default for the rest; the recurrent networks have the bounds of their programs.
 func TestInitialWeights(t *testing.T) {
 	torch.Test(t, func() {
 		translator := func(initialisation string) func(*torch.Params) {
@@ -66,8 +66,8 @@ func TestInitialWeights(t *testing.T) {
 				"rnns.0.linear.module.bias": 1.0 / 10,
 			}},
 			"transformer-xl": {func(p *torch.Params) {
-				m, err := models.NewTransformerXL(transformerXL(1, 60, 2, 100, models.XLContext{Memory: 5}, torch.Float32), nil,
-					p, torch.NewStream(1, "init"), device)
+				c := transformerXL(1, 60, 2, 100, models.XLContext{Memory: 5}, torch.Float32)
+				m, err := models.NewTransformerXL(c, nil, p, torch.NewStream(1, "init"), device)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -89,7 +89,8 @@ func TestInitialWeights(t *testing.T) {
 				for _, v := range x.Float64s() {
 					most, squares = math.Max(most, math.Abs(v)), squares+v*v
 				}
-				if got := math.Sqrt(squares / float64(x.Size(0)*x.Size(-1))); want < 0 && math.Abs(got+want) > -0.05*want {
+				got := math.Sqrt(squares / float64(x.Size(0)*x.Size(-1)))
+				if want < 0 && math.Abs(got+want) > -0.05*want {
 					t.Errorf("%s: %s has the deviation %.4f, want %.4f", what, name, got, -want)
 				}
 				if want >= 0 && (most > want || most < 0.9*want) {
@@ -105,7 +106,8 @@ func TestInitialWeights(t *testing.T) {
 func start[N any](t *testing.T, network func(models.Config, models.Embedder, *torch.Params, *torch.Stream,
 	torch.Device) (N, error), p *torch.Params) {
 	t.Helper()
-	if _, err := network(recurrent(50, 90, 50, 3, 11, torch.Float32), nil, p, torch.NewStream(1, "init"), device); err != nil {
+	c := recurrent(50, 90, 50, 3, 11, torch.Float32)
+	if _, err := network(c, nil, p, torch.NewStream(1, "init"), device); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -114,8 +114,8 @@ func TestStopOfTransformers(t *testing.T) {
 			}
 		}
 		if others == 0 || longest == 0 {
-			t.Errorf("%d translations differ from fairseq's, and %d have the longest length: this test sees nothing", others,
-				longest)
+			t.Errorf("%d translations differ from fairseq's, and %d have the longest length: this test sees nothing",
+				others, longest)
 		}
 	})
 }

@@ -1,6 +1,6 @@
 // Package exchange writes trained models in the formats of other programs, and reads theirs. It writes translators as
-// folders of CTranslate2, packages of Argos Translate and LibreTranslate, and folders of Hugging Face's transformers, and
-// GPT-2 as such a folder. It reads translators of transformers and of Marian (Read) and GPT-2 (ReadGPT2).
+// folders of CTranslate2, packages of Argos Translate and LibreTranslate, and folders of Hugging Face's transformers;
+// GPT-2 as such a folder. It reads translators of transformers and of Marian (Read), and GPT-2 (ReadGPT2).
 //
 // # Basics
 //

@@ -50,8 +50,8 @@ func read(from string, g Given) (*Model, error) {
 		defer archive.Close()
 		for _, f := range archive.File {
 			if f.UncompressedSize64/deflateRatio > uint64(info.Size()) { // memory is taken for it before it is read
-				return nil, fmt.Errorf("%s states that its %s has %d bytes, which an archive of %d bytes cannot hold: it is "+
-					"damaged, get it again", from, files.Shown(f.Name), f.UncompressedSize64, info.Size())
+				return nil, fmt.Errorf("%s states that its %s has %d bytes, which an archive of %d bytes cannot hold: "+
+					"it is damaged, get it again", from, files.Shown(f.Name), f.UncompressedSize64, info.Size())
 			}
 		}
 		d.FS = archive

@@ -67,7 +67,8 @@ func TestLanguageCodes(t *testing.T) {
 			">>deu<< 0", ">>deu<< 2", ">>deu<< 11", ">>deu<< 19", ">>nld<< 22", ">>nld<< 24"},
 		"A man.\n>>deu<< A dog.": {"A 0", ">>deu<< 2"},
 	} {
-		pieces, err := m.passage(t.Context(), Request{Line: line, KeepAt: [][2]int{{len(line) - 6, len(line) - 5}}}, SplitAlways)
+		r := Request{Line: line, KeepAt: [][2]int{{len(line) - 6, len(line) - 5}}}
+		pieces, err := m.passage(t.Context(), r, SplitAlways)
 		if err != nil {
 			t.Fatal(err)
 		}

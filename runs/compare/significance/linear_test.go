@@ -132,7 +132,8 @@ func outputs(r *rand.Rand, refs []string, wrong []float64) []string {
 // TestSeedsAndSentences: the mean of two seeds' differences, with an error by the formula.
 func TestSeedsAndSentences(t *testing.T) {
 	const samples, seed = 50, 3
-	refs, base, system := lines(t, "testdata/reference.de"), lines(t, "testdata/mle.de"), lines(t, "testdata/spectrum.de")
+	refs := lines(t, "testdata/reference.de")
+	base, system := lines(t, "testdata/mle.de"), lines(t, "testdata/spectrum.de")
 	half := len(refs) / 2
 	controls := []score.Counted{counted(t, score.BLEUOptions{}, base, refs),
 		counted(t, score.BLEUOptions{}, slices.Concat(refs[:2], base[2:]), refs)}

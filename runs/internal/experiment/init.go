@@ -12,9 +12,9 @@ import (
 // A run may start from the weights of another one (train.init, -init). Keys with the tag init:"keep" then have that
 // run's values, above those of a preset: its network, its tokenizer and vocabulary, and what else its weights belong
 // to. One that its method does not read says nothing of its weights, and counts as its default. A user's value that
-// differs is refused. The other keys of the output layer, the method among them, are that run's too, unless the user or a
-// preset chooses a method. With the preset below, which is the default for translators, those of the network and the
-// search are as well.
+// differs is refused. The other keys of the output layer, the method among them, are that run's too, unless the user
+// gives them or a preset has a method of its own. With the preset below, which is the default for translators, those of
+// the network and the search are as well.
 
 //go:embed finetune.toml
 var finetuning []byte

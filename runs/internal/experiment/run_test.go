@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/record"
 )
@@ -141,29 +140,6 @@ func TestResume(t *testing.T) {
 	r.Close()
 	if config, err := ReadConfig(folder); err != nil || config.Train.Steps != 200 {
 		t.Errorf("config.toml keeps the old length: %d, %v", config.Train.Steps, err)
-	}
-	var env record.Env
-	if err := files.ReadJSON(filepath.Join(folder, EnvFile), &env); err != nil {
-		t.Fatal(err)
-	}
-	env.Device = "cuda:1"
-	if err := files.WriteJSON(filepath.Join(folder, EnvFile), env); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Parse(testSpec(t), []string{"-resume", "-out", folder, "-processes=2"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = "train.threads stays 3 in each process, as with train.processes = 1, and the number of processes is 2 now"
-	if !strings.Contains(strings.Join(s.Notes, "\n"), want) {
-		t.Errorf("another number of processes is resumed with the notes %q", s.Notes)
-	}
-	for _, want := range []int{1, 1} { // once: the second time it is what it was
-		mustStart(t, folder, "-resume").Close()
-		log, err := os.ReadFile(filepath.Join(folder, LogFile))
-		if err != nil || strings.Count(string(log), "the run was on cuda:1, and goes on on cpu") != want {
-			t.Errorf("another device is not told once: %q, %v", log, err)
-		}
 	}
 	// repeating what it is; threads by name
 	mustStart(t, folder, "-resume", "-method=spectrum", "-preset=big", "-threads=2").Close()
