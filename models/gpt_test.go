@@ -188,6 +188,9 @@ func TestGPTTrains(t *testing.T) {
 
 // TestTextCacheInLittleMemory: where there is no memory for all layers, those that were made go too.
 func TestTextCacheInLittleMemory(t *testing.T) {
+	if device != torch.CPU {
+		t.Skip("tests compute on " + string(device) + ", and torch.Within limits the CPU's tensors alone")
+	}
 	torch.Test(t, func() {
 		m, p := newGPT(t, models.LayerSettings{Positions: "learned", Activation: "gelu"}, torch.Float32)
 		defer p.Free()
