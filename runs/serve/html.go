@@ -17,7 +17,7 @@ func translateHTML(t task, translate func([]translation.Request) ([][]translatio
 		texts := documents[i].Texts()
 		counts[i] = len(texts)
 		for k, text := range texts {
-			r := translation.Request{Line: text.Line, Keep: t.keep, KeepAt: text.Keep}
+			r := translation.Request{Line: text.Line, KeepAt: text.Keep}
 			if k == 0 {
 				r.Prefix = t.prefix
 			}

@@ -2,6 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/models/translation"
@@ -21,6 +24,26 @@ func TestErrorOfDocument(t *testing.T) {
 		var bad *translation.LineError
 		if !errors.As(err, &bad) || bad.Line != want || bad.Err.Error() != "it is long" {
 			t.Errorf("text %d: %v, want line %d", line, err, want)
+		}
+	}
+}
+
+// TestKeepInDocument: what an expression matches in the texts of a document stays. One that reads them over and over is
+// refused.
+func TestKeepInDocument(t *testing.T) {
+	a := started(t)
+	server := httptest.NewServer(a.handler())
+	defer server.Close()
+	source, target := a.models[0].pair()
+	for _, test := range []struct{ q, keep, says string }{
+		{"<p>a line <b>of words</b></p>", "of w.*", "of words"},
+		{"<p>" + strings.Repeat("{", 20000-3), "{[^}]*}|{", "the expressions of keep take more than"},
+	} {
+		_, answer, _ := ask(t, server.Client(), server.URL+"/translate", jsonType,
+			fmt.Sprintf(`{"q":%q,"source":%q,"target":%q,"keep":%q,"format":"html"}`, test.q, source, target,
+				test.keep))
+		if text := says(answer); !strings.Contains(text, test.says) {
+			t.Errorf("keep %s: %.200s", test.keep, text)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"math"
-	"regexp"
 	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/models/decode"
@@ -22,7 +21,7 @@ type task struct {
 	confidence, links bool
 	prefix            string
 	terms             []translation.Term
-	keep              []*regexp.Regexp
+	keep              *request.Patterns
 	split             translation.Splitting
 }
 
@@ -94,14 +93,14 @@ func (a *app) translate(ctx context.Context, t task) (all [][]translation.Transl
 	}
 	if t.markup != nil {
 		return translateHTML(t, func(requests []translation.Request) ([][]translation.Translation, error) {
-			return do(ctx, server, requests, terms, o, t.split)
+			return t.do(ctx, requests, terms, o)
 		})
 	}
 	requests := make([]translation.Request, len(t.texts))
 	for i, text := range t.texts {
-		requests[i] = translation.Request{Line: text, Prefix: t.prefix, Keep: t.keep}
+		requests[i] = translation.Request{Line: text, Prefix: t.prefix}
 	}
-	return do(ctx, server, requests, terms, o, t.split)
+	return t.do(ctx, requests, terms, o)
 }
 
 // checkCount is an error where a request has more texts than the limit.
@@ -112,13 +111,19 @@ func (a *app) checkCount(texts []string) error {
 	return nil
 }
 
-// do translates requests; one that cannot be translated fails all.
-func do(ctx context.Context, s *translation.Server, requests []translation.Request, terms *translation.Glossary,
-	o decode.Options, how translation.Splitting) ([][]translation.Translation, error) {
+// do translates requests; one that cannot be translated fails all. What is to be kept is found here, in bounded time,
+// and before the model is held.
+func (t task) do(ctx context.Context, requests []translation.Request, terms *translation.Glossary,
+	o decode.Options) ([][]translation.Translation, error) {
 	for i := range requests {
-		requests[i].Terms = terms
+		r := &requests[i]
+		places, err := t.keep.In(ctx, r.Line)
+		if err != nil {
+			return nil, err
+		}
+		r.Terms, r.KeepAt = terms, append(r.KeepAt, places...)
 	}
-	all, err := s.Translate(ctx, requests, o, how)
+	all, err := t.model.translator.Translate(ctx, requests, o, t.split)
 	if err != nil {
 		return nil, err
 	}

@@ -11,5 +11,6 @@
 // # Caveats
 //
 // Contents of scripts, of code and the like, and of elements with translate="no" or the class notranslate, come out to
-// the letter. Elsewhere space may move by a tag, and entities that HTML can do without become characters.
+// the letter. Elsewhere space may move by a tag, and entities that HTML can do without become characters. References to
+// entities that a document of XML declares stay as they are.
 package markup

@@ -11,7 +11,9 @@ import (
 // tag is there afterwards.
 func FuzzMarkup(f *testing.F) {
 	for _, document := range []string{"<p>one <b>two</b></p>", "<b>a<i>b</b>c</i>", "<script>x</script>", "<!--", "<a href='x", "&amp;&#0;&",
-		"<p>" + strings.Repeat("<b>", 300) + "x", "\x00<\xff>", "<svg><![CDATA[x]]></svg>", "<p translate=no>x</p>"} {
+		"<p>" + strings.Repeat("<b>", 300) + "x", "\x00<\xff>", "<svg><![CDATA[x]]></svg>", "<p translate=no>x</p>",
+		`<!DOCTYPE d [<!ENTITY p "x">]><d>&p; a</d>`,
+		"<i translate=no>a <code>b</i> <b translate=no>c<br></b></code><title/>"} {
 		f.Add(document)
 	}
 	f.Fuzz(func(t *testing.T, document string) {

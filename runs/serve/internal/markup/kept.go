@@ -11,6 +11,7 @@ import (
 )
 
 // keptElement is an element of a text that is not to be translated, by the places of its first and last tag among tags.
+// A reference to an entity is one, between two empty tags.
 type keptElement struct{ first, last int }
 
 // inset is where a kept element stands in a translation, and what is written there.
@@ -36,11 +37,16 @@ func untranslated(z *html.Tokenizer) bool {
 // raw is what the document had from one tag to another, with the text between these places.
 func (x *marked) raw(first, last, from, to int) string {
 	var b strings.Builder
+	entity := false
 	for _, t := range x.tags[first : last+1] {
-		b.WriteString(escape(x.text[from:t.at]) + t.raw)
-		from = t.at
+		text := x.text[from:t.at]
+		if !entity {
+			text = x.escape(text)
+		}
+		b.WriteString(text + t.raw)
+		from, entity = t.at, t.entity
 	}
-	b.WriteString(escape(x.text[from:to]))
+	b.WriteString(x.escape(x.text[from:to]))
 	return b.String()
 }
 

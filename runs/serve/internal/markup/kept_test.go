@@ -50,7 +50,8 @@ func TestKeptElements(t *testing.T) {
 		}
 	}
 	kept := []string{"<code>ls -l</code>", "<code>ls</code>", "<b translate=no>Acme<i>s</i></b>", `<a class="notranslate">one</a>`}
-	pieces := append(strings.Fields("one two three, four. ls <i> </i> <img> &amp;"), kept...)
+	pieces := append(strings.Fields("one two three, four. ls <i> </i> <img> &amp; <img/translate=no> <u/translate=no>"),
+		kept...)
 	for range 3000 {
 		var words []string
 		for range random.IntN(12) {

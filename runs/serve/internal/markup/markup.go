@@ -36,6 +36,7 @@ type marked struct {
 	tags  []tag
 	kept  []keptElement
 	lines bool // see Options
+	xml   bool
 }
 
 // tag is a tag of a text, or a comment.
@@ -44,6 +45,9 @@ type tag struct {
 	at   int // the byte of the text before which it stands
 	open int // 1 opens an element and -1 closes it, 0 stands by itself
 	pair int // the place among tags of the other one
+
+	// The text up to the next tag is a reference to an entity, which is written as it is. The tag itself is empty.
+	entity bool
 }
 
 // Options say how a document is to be read. The zero value is for HTML.

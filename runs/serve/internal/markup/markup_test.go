@@ -96,6 +96,15 @@ func TestMarkup(t *testing.T) {
 		{"<b translate=no>not closed<br>one</body>two", "<b translate=no>NOT CLOSED<br>ONE</body>TWO", forwards},
 		{"<p>run <code>ls</p><p>two</p>", "<p>RUN <code>LS</p><p>TWO</p>", forwards},
 		{"a<br translate=no>b", "A<br translate=no>B", forwards},
+		{"<img class=notranslate>run <code>ls</code>", "<img class=notranslate>RUN <code>ls</code>", forwards},
+		{"<p><b translate=no>run <code>ls</code> now</p><b>two</b>",
+			"<p><b translate=no>RUN <code>ls</code> NOW</p><b>TWO</b>", forwards},
+		{"<b translate=no>a <code>b<br>c</code> d", "<b translate=no>A <code>b<br>c</code> D", forwards},
+		{"<b translate=no>a <code>b</code><br>c</b> d", "<b translate=no>a <code>b</code><br>c</b> D", forwards},
+		{"<i translate=no>a <code>b</i> c<br>d</code> e", "<i translate=no>a <code>b</i> C<br>D </code>E", forwards},
+		{"<title/><p>one</p>", "<title/><p>ONE</p>", forwards},
+		{"<script src='a.js'/><p>one <textarea/><iframe/>two</p>",
+			"<script src='a.js'/><p>ONE <textarea/><iframe/>TWO</p>", forwards},
 		{"x </b> y <i> z", "X </b>Y <i>Z", forwards},
 		{"a <b>b <i>c</b> d</i> e", "A <b>B <i>C</b> D </i>E", forwards},
 		{"<!DOCTYPE html><title>t</title>", "<!DOCTYPE html><title>T</title>", forwards},
@@ -232,7 +241,7 @@ func TestLargeDocuments(t *testing.T) {
 	const bytes, most = 1 << 17, 5 * time.Second
 	began := fixtures.ProcessorTime()
 	for _, unit := range []string{"<b>x</b> ", "</b>x ", "<b>x ", "<b></i>", "<b></i>x ", "<b>x</i> ", "<code>a</code> b ",
-		"<b>x <i>y</b> z</i> ", "<!-- c -->x ", "<p>x"} {
+		"<b>x <i>y</b> z</i> ", "<!-- c -->x ", "<p>x", "&p; x ", "<code>x ", "<i translate=no><svg/>x "} {
 		n := bytes / len(unit)
 		document := strings.Repeat(unit, n) + strings.Repeat("</b> ", n)
 		for _, xml := range []bool{false, true} {

@@ -1,6 +1,7 @@
 package markup
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -9,8 +10,14 @@ import (
 
 // Parse cuts a document into texts. It takes any text: what is not closed, or was not opened, stands by itself.
 func Parse(document string, o Options) Document {
+	head := ""
+	if o.XML {
+		head = prolog.FindString(document)
+		document = document[len(head):]
+	}
 	p := &parser{Options: o, document: document, tokens: newTokens(document, o.XML), closed: lastEnds(document),
-		structure: func(name string, _ html.TokenType) bool { return !o.XML && blocks[name] }}
+		structure: func(name string, _ html.TokenType) bool { return !o.XML && blocks[name] },
+		declared:  declaredIn(head), done: Document{{raw: head}}}
 	if o.XML && !o.NoOutline {
 		p.structure = outline(document)
 	}
@@ -24,10 +31,10 @@ func Parse(document string, o Options) Document {
 		case p.skip != "":
 			p.copy(t)
 		case t.kind == html.TextToken:
-			p.text.WriteString(html.UnescapeString(t.raw))
-		case p.kept >= 0 && t.kind != html.EndTagToken && (t.border || t.verbatim) && p.closed(p.keptName) > t.from:
+			p.characters(t.raw)
+		case p.splitsKept(t):
 			p.copyKept(t)
-		case t.kind == html.StartTagToken && (t.verbatim || t.border && (o.XML || !void[t.name]) && t.keep):
+		case t.kind == html.StartTagToken && (t.verbatim || t.border && t.keep):
 			p.end()
 			p.done = append(p.done, part{raw: t.raw})
 			p.skip, p.depth = t.name, 1
@@ -45,7 +52,8 @@ func Parse(document string, o Options) Document {
 type parser struct {
 	Options
 	tokens
-	document  string
+	document  string                                      // behind its prolog
+	declared  map[string]bool                             // the references to entities that the prolog declares
 	structure func(name string, kind html.TokenType) bool // see outline
 	closed    func(name string) int                       // see lastEnds
 	to        int                                         // the end of the token at hand
@@ -55,14 +63,21 @@ type parser struct {
 	text     strings.Builder
 	tags     []tag
 	open     map[string][]int // by name, the tags that begin an element, and that nothing has closed
-	elements []keptElement
-	kept     int    // the tag that begins what is not to be translated, -1 for none
-	keptName string // its name
-	keptFrom int    // its place in the document
+	elements []keptElement    // none of which holds another
+	kept     []keptTag        // those that are open, the outer ones first
 
 	skip  string // the name of the element that is copied, empty for none
 	depth int    // how many elements of this name are open
 }
+
+// keptTag begins an element that is not to be translated, where its end comes.
+type keptTag struct {
+	tag  int // its place among tags
+	from int // its place in the document
+	name string
+}
+
+func (k keptTag) compare(tag int) int { return k.tag - tag }
 
 // token is one of a document.
 type token struct {
@@ -92,18 +107,20 @@ func (p *parser) read() token {
 	if isTag(kind) {
 		t.border = p.Splitting[t.name] || t.border && !p.NonSplitting[t.name]
 	}
-	t.keep = kind == html.StartTagToken && (p.Ignored[t.name] || attributes && untranslated(p.Tokenizer))
+	t.keep = kind == html.StartTagToken && (p.XML || !void[t.name]) &&
+		(p.Ignored[t.name] || attributes && untranslated(p.Tokenizer))
 	return t
 }
 
 // begin begins a text.
 func (p *parser) begin() {
-	p.text, p.tags, p.open, p.elements, p.kept = strings.Builder{}, nil, map[string][]int{}, nil, -1
+	p.text, p.tags, p.open, p.elements, p.kept = strings.Builder{}, nil, map[string][]int{}, nil, nil
 }
 
 // end ends a text, and begins the next one.
 func (p *parser) end() {
-	x := &marked{text: p.text.String(), tags: p.tags, kept: p.elements, lines: p.Lines}
+	x := &marked{text: p.text.String(), tags: p.tags, kept: p.elements, lines: p.Lines, xml: p.XML}
+	x.kept = slices.DeleteFunc(x.kept, func(e keptElement) bool { return x.textOf(e) == "" })
 	p.done = append(p.done, x.parts()...)
 	p.begin()
 }
@@ -124,8 +141,9 @@ func (p *parser) copy(t token) {
 
 // copyKept ends a text within what is not to be translated, which is copied then, up to a token and beyond it.
 func (p *parser) copyKept(t token) {
-	first := p.kept
-	p.skip, p.depth = p.keptName, 1
+	outer := p.kept[0]
+	first := outer.tag
+	p.skip, p.depth = outer.name, 1
 	for _, i := range p.open[p.skip] {
 		if i > first {
 			p.depth++
@@ -135,13 +153,25 @@ func (p *parser) copyKept(t token) {
 	p.text.Reset()
 	p.text.WriteString(before)
 	p.tags = p.tags[:first]
+	p.forget(first)
 	for i, t := range p.tags {
 		if t.pair >= first {
 			p.tags[i].open, p.tags[i].pair = 0, -1
 		}
 	}
 	p.end()
-	p.done = append(p.done, part{raw: p.document[p.keptFrom:t.to]})
+	p.done = append(p.done, part{raw: p.document[outer.from:t.to]})
+}
+
+// splitsKept reports whether a text would end, at a token, within what is not to be translated and ends behind it.
+func (p *parser) splitsKept(t token) bool {
+	if t.kind == html.EndTagToken || !t.border && !t.verbatim {
+		return false
+	}
+	for len(p.kept) > 0 && p.closed(p.kept[0].name) <= t.from { // it is not closed at all
+		p.kept = p.kept[1:]
+	}
+	return len(p.kept) > 0
 }
 
 // put puts a tag, or a comment, into the text.
@@ -151,8 +181,8 @@ func (p *parser) put(t token) {
 	switch t.kind {
 	case html.StartTagToken:
 		p.open[t.name] = append(p.open[t.name], here)
-		if p.kept < 0 && (t.keep || !p.XML && t.name == "code") {
-			p.kept, p.keptName, p.keptFrom = here, t.name, t.from
+		if t.keep || !p.XML && t.name == "code" {
+			p.kept = append(p.kept, keptTag{here, t.from, t.name})
 		}
 	case html.EndTagToken:
 		if open := p.open[t.name]; len(open) > 0 {
@@ -166,13 +196,17 @@ func (p *parser) put(t token) {
 func (p *parser) pair(first, last int) {
 	p.tags[first].open, p.tags[first].pair = 1, last
 	p.tags[last].open, p.tags[last].pair = -1, first
-	if first != p.kept {
-		return
-	}
-	if strings.TrimSpace(p.text.String()[p.tags[first].at:]) != "" {
+	if _, kept := slices.BinarySearchFunc(p.kept, first, keptTag.compare); kept {
+		p.forget(first)
 		p.elements = append(p.elements, keptElement{first, last})
 	}
-	p.kept = -1
+}
+
+// forget takes back what is kept from a tag on: it lies within the element that the tag begins, or crosses it.
+func (p *parser) forget(first int) {
+	element, _ := slices.BinarySearchFunc(p.elements, first, func(e keptElement, tag int) int { return e.first - tag })
+	open, _ := slices.BinarySearchFunc(p.kept, first, keptTag.compare)
+	p.elements, p.kept = p.elements[:element], p.kept[:open]
 }
 
 // lastEnds gives the place of the last end tag of a name, -1 where there is none. The document is read once, when it is

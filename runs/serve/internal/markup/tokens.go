@@ -18,12 +18,13 @@ func newTokens(document string, xml bool) tokens {
 	return z
 }
 
-// next is the next token and its text. A section of CDATA is a comment: it is copied as it is.
+// next is the next token and its text. A section of CDATA is a comment: it is copied as it is. A tag that closes itself
+// holds nothing in HTML either, as XHTML has it: behind <title/> stands no text of a title.
 func (z tokens) next() (html.TokenType, string) {
 	kind := z.Next()
 	raw := string(z.Raw())
 	switch {
-	case z.xml && (kind == html.StartTagToken || kind == html.SelfClosingTagToken):
+	case kind == html.SelfClosingTagToken || z.xml && kind == html.StartTagToken:
 		z.NextIsNotRawText() // <title> and <style> of XML hold elements
 	case z.xml && kind == html.TextToken && strings.HasPrefix(raw, "<![CDATA["):
 		kind = html.CommentToken

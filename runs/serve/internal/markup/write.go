@@ -44,7 +44,16 @@ func (d Document) Translated(translations []Translation) string {
 	return b.String()
 }
 
-var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\u00a0", "&nbsp;").Replace
+var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// escape writes a text as the document can have it. Only HTML defines &nbsp;.
+func (x *marked) escape(text string) string {
+	text = escaper.Replace(text)
+	if !x.xml {
+		text = strings.ReplaceAll(text, "\u00a0", "&nbsp;")
+	}
+	return text
+}
 
 // span is where a word stands in a text, in bytes.
 type span struct{ from, to int }
@@ -216,7 +225,7 @@ func (w *writer) put(to int) {
 		switch {
 		case set.from > w.at: // the line itself, up to it
 			end := min(to, set.from)
-			w.b.WriteString(escape(w.line[w.at:end]))
+			w.b.WriteString(w.escape(w.line[w.at:end]))
 			w.at = end
 		case set.from == w.at:
 			w.b.WriteString(set.html)

@@ -13,8 +13,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -297,51 +295,4 @@ func (f Fields) Names(name string) (map[string]bool, error) {
 		}
 	}
 	return found, nil
-}
-
-// Patterns is a field that is a regular expression, or a list of them.
-func (f Fields) Patterns(name string) (list []*regexp.Regexp, err error) {
-	if f[name] == nil || f[name] == "" {
-		return nil, nil
-	}
-	texts, _, err := f.Texts(name)
-	if err != nil {
-		return nil, err
-	}
-	if len(texts) > maxTerms {
-		return nil, Invalid("%s has more than %d entries", name, maxTerms)
-	}
-	size := 0
-	for _, text := range texts {
-		tree, err := syntax.Parse(text, syntax.Perl)
-		if err == nil {
-			if size += steps(tree, maxSteps); size > maxSteps {
-				return nil, Invalid("the expressions of %s are too large together, with their repetitions written out: ask "+
-					"for less, or for fewer repetitions", name)
-			}
-		}
-		p, err := regexp.Compile(text)
-		if err != nil {
-			return nil, Invalid("%s: %q is no regular expression of Go (RE2's syntax)", name, text)
-		}
-		list = append(list, p)
-	}
-	return list, nil
-}
-
-// maxSteps bounds the patterns of a request together: matching takes that many steps at most for each character.
-const maxSteps = 10_000
-
-// steps is about how many steps an expression has, its repetitions written out; above most it is not exact.
-func steps(tree *syntax.Regexp, most int) int {
-	n := 1 + len(tree.Rune)/2
-	for _, sub := range tree.Sub {
-		if n += steps(sub, most); n > most {
-			return n
-		}
-	}
-	if tree.Op == syntax.OpRepeat {
-		n *= max(1, tree.Min, tree.Max)
-	}
-	return n
 }
