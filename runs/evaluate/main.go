@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -47,15 +48,13 @@ func run(f *flags, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := show(found, f.JSON, out); err != nil || !f.Save {
-		return err
+	if f.Save { // before it is shown, whose reader may not stay; where that fails it is shown all the same
+		var path string
+		if path, err = found.Save(f.Run); err == nil {
+			fmt.Fprintf(progress, "kept as %s, where runs/compare reads it\n", path)
+		}
 	}
-	path, err := found.Save(f.Run)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(progress, "kept as %s, where runs/compare reads it\n", path)
-	return nil
+	return cmp.Or(err, show(found, f.JSON, out))
 }
 
 func show(found *record.Evaluation, asJSON bool, out io.Writer) error {

@@ -139,10 +139,8 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		}
 		s.note("-init: keeping the network, the tokenizer and the vocabulary of %s; train.learning_rate = %g",
 			s.Config.Train.Init, s.Config.Train.LearningRate)
-	} else if s.previous == nil { // a resumed run keeps its own
-		if err := s.useUnits(method.Needs); err != nil {
-			return err
-		}
+	} else if err := s.useUnits(method.Needs); err != nil {
+		return err
 	}
 	if err := s.finish(); err != nil {
 		return err
@@ -350,7 +348,7 @@ func noData(dir, origin string) error {
 func (s *Settings) useUnits(method objectives.Needs) error {
 	c, wordTargets := &s.Config, method.WordTargets
 	if c.Task() == LanguageModel { // one text
-		wanted := method.FrequentFirst && c.Data.Units == "word"
+		wanted := method.FrequentFirst && c.Data.Units == "word" && s.previous == nil // a resumed run keeps its order
 		if wanted && c.Data.VocabularyOrder != "frequency" && !s.byHand("data.vocabulary_order") {
 			c.Data.VocabularyOrder = "frequency"
 			s.note("%s wants frequent words first: data.vocabulary_order = \"frequency\"", c.Objective.Method)
@@ -364,7 +362,7 @@ func (s *Settings) useUnits(method objectives.Needs) error {
 		c.Data.TargetUnits = "word"
 		s.note("%s predicts whole words: data.target_units = \"word\"", c.Objective.Method)
 	}
-	if wordTargets {
+	if wordTargets && s.previous == nil {
 		s.useNearestWords()
 	}
 	if c.Data.HasWords() && c.Data.Joint && !s.byHand("data.joint") {
