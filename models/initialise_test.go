@@ -4,6 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -31,10 +34,10 @@ func TestInitialWeights(t *testing.T) {
 			}
 		}
 		glorot := func(in, out float64) float64 { return math.Sqrt(6 / (in + out)) }
-		const deviation = -1 // times a deviation: what is drawn normally
 		for what, c := range map[string]struct {
-			make func(p *torch.Params)
-			want map[string]float64
+			make       func(p *torch.Params)
+			bounds     map[string]float64
+			deviations map[string]float64
 		}{
 			"fairseq": {translator("fairseq"), map[string]float64{
 				"encoder.layers.0.self_attn.q_proj.weight":      glorot(64, 64) / math.Sqrt2,
@@ -46,25 +49,24 @@ func TestInitialWeights(t *testing.T) {
 				"encoder.layers.0.fc1.weight":                   1.0 / 8,
 				"encoder.layers.0.fc2.weight":                   1 / math.Sqrt(128),
 				"encoder.layers.0.fc2.bias":                     1 / math.Sqrt(128),
-				"decoder.embed_positions.weight":                deviation / 8.0,
-			}},
+			}, map[string]float64{"decoder.embed_positions.weight": 1.0 / 8}},
 			"glorot": {translator("glorot"), map[string]float64{
 				"encoder.layers.0.self_attn.q_proj.weight": glorot(64, 64), "encoder.layers.0.self_attn.q_proj.bias": 0,
 				"decoder.layers.0.fc1.weight": glorot(64, 128), "decoder.layers.0.fc2.weight": glorot(64, 128),
 				"decoder.layers.0.fc1.bias": 0,
-			}},
+			}, nil},
 			"awd-lstm": {func(p *torch.Params) { start(t, models.NewAWDLSTM, p) }, map[string]float64{
 				"rnns.0.module.weight_hh_l0_raw": 1 / math.Sqrt(90), "rnns.0.module.bias_hh_l0": 1 / math.Sqrt(90),
 				"rnns.1.module.weight_ih_l0": 1 / math.Sqrt(90), "rnns.2.module.weight_hh_l0_raw": 1 / math.Sqrt(50),
-			}},
+			}, nil},
 			"gru": {func(p *torch.Params) { start(t, models.NewGRU, p) }, map[string]float64{
 				"rnns.0.module.weight_ih_l0": 1 / math.Sqrt(90), "rnns.2.module.weight_ih_l0": 1 / math.Sqrt(50),
 				"rnns.2.module.weight_hh_l0_raw": 1 / math.Sqrt(50), "rnns.0.module.bias_ih_l0": 1 / math.Sqrt(90),
-			}},
+			}, nil},
 			"qrnn": {func(p *torch.Params) { start(t, models.NewQRNN, p) }, map[string]float64{
 				"rnns.0.linear.module.weight_raw": 1.0 / 10, "rnns.1.linear.module.weight_raw": 1 / math.Sqrt(90),
 				"rnns.0.linear.module.bias": 1.0 / 10,
-			}},
+			}, nil},
 			"transformer-xl": {func(p *torch.Params) {
 				c := transformerXL(1, 60, 2, 100, models.XLContext{Memory: 5}, torch.Float32)
 				m, err := models.NewTransformerXL(c, nil, p, torch.NewStream(1, "init"), device)
@@ -72,29 +74,28 @@ func TestInitialWeights(t *testing.T) {
 					t.Fatal(err)
 				}
 				m.Free()
-			}, map[string]float64{
-				"layers.0.dec_attn.qkv_net.weight": deviation * 0.02, "layers.0.dec_attn.r_net.weight": deviation * 0.02,
-				"layers.0.pos_ff.CoreNet.3.weight": deviation * 0.02, "layers.0.pos_ff.CoreNet.0.bias": 0,
-				"layers.0.pos_ff.layer_norm.bias": 0,
-			}},
+			}, map[string]float64{"layers.0.pos_ff.CoreNet.0.bias": 0, "layers.0.pos_ff.layer_norm.bias": 0},
+				map[string]float64{"layers.0.dec_attn.qkv_net.weight": 0.02, "layers.0.dec_attn.r_net.weight": 0.02,
+					"layers.0.pos_ff.CoreNet.3.weight": 0.02}},
 		} {
 			p := &torch.Params{}
 			c.make(p)
-			for name, want := range c.want {
+			numbers := func(name string) []float64 {
 				x := p.Get(name)
 				if !x.Defined() {
 					t.Fatalf("%s has no parameter %s", what, name)
 				}
-				most, squares := 0.0, 0.0
-				for _, v := range x.Float64s() {
-					most, squares = math.Max(most, math.Abs(v)), squares+v*v
+				return x.Float64s()
+			}
+			for name, bound := range c.bounds {
+				most := floats.Norm(numbers(name), math.Inf(1))
+				if most > bound || most < 0.9*bound {
+					t.Errorf("%s: the largest element of %s is %.4f, want just below %.4f", what, name, most, bound)
 				}
-				got := math.Sqrt(squares / float64(x.Size(0)*x.Size(-1)))
-				if want < 0 && math.Abs(got+want) > -0.05*want {
-					t.Errorf("%s: %s has the deviation %.4f, want %.4f", what, name, got, -want)
-				}
-				if want >= 0 && (most > want || most < 0.9*want) {
-					t.Errorf("%s: the largest element of %s is %.4f, want just below %.4f", what, name, most, want)
+			}
+			for name, want := range c.deviations {
+				if got := stat.PopStdDev(numbers(name), nil); math.Abs(got-want) > 0.05*want {
+					t.Errorf("%s: %s has the deviation %.4f, want %.4f", what, name, got, want)
 				}
 			}
 			p.Free()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
@@ -233,6 +234,67 @@ func TestDensities(t *testing.T) {
 			}
 			o.NBest = 1
 			same(t, penalty, must(t, f.model, density{f.scorer()}, s, o), all)
+		}
+	})
+}
+
+// script is a network whose next words are written down: log-probabilities by the first word of a source and by step,
+// the last of which holds for all later ones.
+type script map[int64][][]float64
+
+func (s script) Decoder() models.Decoder                   { return s }
+func (s script) Longest() int                              { return 10 }
+func (s script) Free()                                     {}
+func (s script) LogProbs(hidden torch.Tensor) torch.Tensor { return hidden }
+func (s script) Start(source models.Tokens) (d models.Decoding) {
+	c := &scripted{script: s}
+	for r := range source.Rows {
+		c.of = append(c.of, source.IDs[r*source.Width])
+	}
+	return c
+}
+
+// scripted is a search of it, with the source of each hypothesis.
+type scripted struct {
+	script
+	of   []int64
+	step int
+}
+
+func (c *scripted) Step(words []int64, _ bool) (hidden, attention torch.Tensor) {
+	var scores []float64
+	for _, source := range c.of {
+		steps := c.script[source]
+		scores = append(scores, steps[min(c.step, len(steps)-1)]...)
+	}
+	c.step++
+	return torch.FromFloat64s(scores, device, int64(len(words)), int64(len(scores)/len(words))), attention
+}
+
+func (c *scripted) Reorder(order, _ []int64) {
+	var of []int64
+	for _, i := range order {
+		of = append(of, c.of[i])
+	}
+	c.of = of
+}
+
+// TestDensitiesAlone: a sentence that has met no score above 0 ends as it does alone, whatever the scores of others.
+func TestDensitiesAlone(t *testing.T) {
+	torch.Test(t, func() {
+		const never = -50
+		// Words: <s>, padding, the end, and two more. Source 3 could rise behind its third word, source 4 does at once.
+		m := script{
+			3: {{never, never, never, -1, -9}, {never, never, -0.1, -0.5, -9}, {never, never, -3, 5, -9}},
+			4: {{never, never, never, 1, -9}, {never, never, 1, -0.5, -9}},
+		}
+		o := decode.Defaults()
+		o.Beam, o.NBest, o.Lenpen, o.MaxLengthA, o.MaxLengthB = 2, 1, 0, 0, 5
+		alone := must(t, m, m, [][]int32{{3}}, o)
+		same(t, "beside another", must(t, m, m, [][]int32{{3}, {4}}, o)[:1], alone)
+		same(t, "behind another", must(t, m, m, [][]int32{{4}, {3}}, o)[1:], alone)
+		if ids := alone[0][0].IDs; !slices.Equal(ids, []int32{3}) {
+			t.Errorf("alone it is %v", ids)
 		}
 	})
 }

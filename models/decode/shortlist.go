@@ -10,8 +10,8 @@ import (
 )
 
 // Shortlist are the words that a translation may take, by ids: Always in every translation, and Of[i] where the source
-// holds word i. Words that a constraint asks for and the end of sentence are always among them. The softmax is over
-// these words alone, so that probabilities are larger than without a list.
+// holds word i. Words that a constraint asks for and the end of sentence are always among them, and where there are no
+// others, the unknown word. The softmax is over these words alone, so that probabilities are larger than without a list.
 //
 // A batch computes the rows of W that any of its sentences may take, gathered once; each sentence chooses among its
 // own, so that no translation depends on the other sentences.
@@ -24,8 +24,7 @@ type Shortlist struct {
 var ErrNoShortlist = errors.New("a short list is for a softmax over a matrix, and this output layer has none: search " +
 	"without a list")
 
-// allowed are the words, unsorted and perhaps listed twice, that the translation of a source may take: the unknown word
-// where the lists have none for it.
+// allowed are the words, unsorted and perhaps listed twice, that the translation of a source may take.
 func (l *Shortlist) allowed(source []int32, c *constraint) []int32 {
 	ids := append(slices.Clone(l.Always), tokenize.EOS)
 	for _, id := range source {

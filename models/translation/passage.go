@@ -51,22 +51,22 @@ func (m *served) passage(ctx context.Context, r Request, how Splitting) (pieces 
 		p := piece{gap: s.Gap, words: words}
 		inside := within(spans, from, from+len(s.Text))
 		if s.Text != "" {
-			line := s.Text
+			line, keep := s.Text, inside
 			if own := m.Text.Source.LanguageCode(line); own != "" {
 				code = own
 			} else if code != "" {
 				line = code + " " + line
-				inside = shifted(inside, len(code)+1)
-				p.words--
+				keep = shifted(inside, len(code)+1)
+				p.words-- // the code is the first word of the line, and none of the text
 			}
-			one := Request{Line: line, Terms: r.Terms, KeepAt: inside}
+			one := Request{Line: line, Terms: r.Terms, KeepAt: keep}
 			if !given {
 				one.Prefix = r.Prefix
 			}
 			read, err := m.read(one)
 			var long *lengthError
 			if errors.As(err, &long) && how != SplitNever {
-				halves := cutOutside(s.Text, endsOf(tokenize.Halve(s.Text)), within(spans, from, from+len(s.Text)))
+				halves := cutOutside(s.Text, endsOf(tokenize.Halve(s.Text)), inside)
 				if len(halves) > 1 {
 					halves[len(halves)-1].Gap += s.Gap
 					for _, half := range halves {

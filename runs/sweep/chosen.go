@@ -36,7 +36,7 @@ func (w *sweep) testing(going []trial) (jobs []job, err error) {
 			if err != nil {
 				return nil, err
 			}
-			o, err := lookAt(folder)
+			o, err := w.lookAt(folder)
 			if err != nil {
 				return nil, err
 			}

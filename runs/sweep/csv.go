@@ -39,7 +39,7 @@ func (w *sweep) csv(out io.Writer) error {
 			return err
 		}
 		for _, t := range of(w.list, m) {
-			o, err := lookAt(w.trialFolder(t))
+			o, err := w.lookAt(w.trialFolder(t))
 			if err != nil {
 				return err
 			}

@@ -69,7 +69,7 @@ func (w *sweep) estimate(work float64) string {
 	minutes, from := w.Minutes, "minutes"
 	seconds, whole := 0.0, 0
 	for _, t := range w.list {
-		if o, err := lookAt(w.trialFolder(t)); err == nil && o.finished && w.stages() == 1 {
+		if o, err := w.lookAt(w.trialFolder(t)); err == nil && o.finished && w.stages() == 1 {
 			seconds, whole = seconds+o.seconds, whole+1
 		}
 	}

@@ -197,7 +197,7 @@ func TestGrid(t *testing.T) {
 	tested := 0
 	all, _ := filepath.Glob(filepath.Join(out, "trials", "*", "results.json"))
 	for _, path := range all {
-		if o, err := lookAt(filepath.Dir(path)); err != nil || len(o.test) > 0 {
+		if o, err := read(filepath.Dir(path)); err != nil || len(o.test) > 0 {
 			tested++
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/internal/keys"
@@ -44,9 +43,6 @@ const (
 	untestedFile = "test-failed.txt"
 )
 
-// seen holds what run folders said, by folder: a sweep asks each of them several times for each job that ends.
-var seen sync.Map
-
 // view is what a run folder said.
 type view struct {
 	of string // which state of its files
@@ -55,19 +51,19 @@ type view struct {
 
 // lookAt says what a run folder holds. Folders alone tell what has run, so that nothing is lost whenever a sweep ends;
 // one is read again where its files have changed.
-func lookAt(folder string) (outcome, error) {
+func (w *sweep) lookAt(folder string) (outcome, error) {
 	now, _ := os.Readlink(folder) // what was chosen may be another trial now
 	for _, name := range []string{failedFile, untestedFile, "results.json", "metrics.jsonl", keys.File} {
 		if info, err := os.Stat(filepath.Join(folder, name)); err == nil {
 			now += fmt.Sprintln(name, info.Size(), info.ModTime().UnixNano())
 		}
 	}
-	if v, held := seen.Load(folder); held && v.(view).of == now {
+	if v, held := w.seen.Load(folder); held && v.(view).of == now {
 		return v.(view).outcome, nil
 	}
 	o, err := read(folder)
 	if err == nil {
-		seen.Store(folder, view{now, o})
+		w.seen.Store(folder, view{now, o})
 	}
 	return o, err
 }

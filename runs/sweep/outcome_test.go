@@ -39,6 +39,7 @@ train.learning_rate = [0.01, 0.001]`
 // TestLookAtAgain: a run folder is read again where one of its files has changed or a link leads to another folder, and
 // only there.
 func TestLookAtAgain(t *testing.T) {
+	w := &sweep{}
 	folder := t.TempDir()
 	link := filepath.Join(folder, "link")
 	ran := func(run string, loss float64, at int64) {
@@ -58,7 +59,7 @@ func TestLookAtAgain(t *testing.T) {
 	}
 	says := func(what string, want float64) {
 		t.Helper()
-		if o, err := lookAt(link); err != nil || o.loss != want {
+		if o, err := w.lookAt(link); err != nil || o.loss != want {
 			t.Errorf("%s: the loss is %v (%v), want %v", what, o.loss, err, want)
 		}
 	}
@@ -85,7 +86,7 @@ func TestLookAtAgain(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "two", failedFile), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if o, err := lookAt(link); err != nil || o.finished {
+	if o, err := w.lookAt(link); err != nil || o.finished {
 		t.Errorf("one that failed since: %v, %v", o, err)
 	}
 }

@@ -44,7 +44,7 @@ func TestRetriedTrialIsBest(t *testing.T) {
 		t.Errorf("the chosen of seed 1 is %q, %v", link, err)
 	}
 	aside := filepath.Join(out, "superseded", "mle-seed2")
-	if o, err := lookAt(aside); err != nil || !o.tested || !strings.Contains(log, "it is in "+aside+"\n") {
+	if o, err := read(aside); err != nil || !o.tested || !strings.Contains(log, "it is in "+aside+"\n") {
 		t.Errorf("%v, %v:\n%s", o, err, log)
 	}
 	if strings.Contains(log, "[5/4]") {
@@ -119,7 +119,7 @@ objective.gamma = [1.0, 2.0]`)
 			}
 		}
 		for _, name := range []string{"cosreg-001", "cosreg-002", "cosreg-seed2", "mle-seed2"} {
-			if o, err := lookAt(filepath.Join(out, "superseded", name)); err != nil || !o.finished {
+			if o, err := read(filepath.Join(out, "superseded", name)); err != nil || !o.finished {
 				t.Errorf("%s: %s is not kept: %v", search, name, err)
 			}
 		}

@@ -62,7 +62,7 @@ func (w *sweep) remaining(from int) (weight float64, count int) {
 			weight, count = weight+float64(n)*w.weight(stage), count+n
 		}
 		for seed := range w.tested() {
-			o, err := lookAt(w.chosen(m, seed))
+			o, err := w.lookAt(w.chosen(m, seed))
 			if err == nil && o.ended() {
 				continue
 			}
@@ -106,7 +106,7 @@ func (w *sweep) searching(going []trial, stage int) (jobs []job) {
 
 // reached says whether a run has ended that long (0: at all), or before by its own rule; a failed one has.
 func (w *sweep) reached(folder string, length int) bool {
-	o, err := lookAt(folder)
+	o, err := w.lookAt(folder)
 	switch {
 	case err != nil || !o.finished:
 		return err == nil && o.failed != ""
@@ -191,7 +191,7 @@ func (w *sweep) ranked(from []trial, method string) ([]trial, error) {
 	scores := map[string]float64{}
 	var list []trial
 	for _, t := range of(from, method) {
-		o, err := lookAt(w.trialFolder(t))
+		o, err := w.lookAt(w.trialFolder(t))
 		if err != nil {
 			return nil, err
 		}

@@ -45,7 +45,7 @@ func (w *sweep) table() string {
 	for _, m := range w.Methods {
 		ended, failed := 0, 0
 		for _, t := range of(w.list, m) {
-			switch o, err := lookAt(w.trialFolder(t)); {
+			switch o, err := w.lookAt(w.trialFolder(t)); {
 			case err == nil && o.failed != "":
 				ended, failed = ended+1, failed+1
 			case err == nil && o.finished:
@@ -55,7 +55,7 @@ func (w *sweep) table() string {
 		row := []string{m, fmt.Sprintf("%d of %d", ended, w.left(0)), fmt.Sprint(failed), "–", "", "", "", ""}
 		if ranked, err := w.ranked(going, m); err == nil && len(ranked) > 0 {
 			best := ranked[0]
-			if o, err := lookAt(w.trialFolder(best)); err == nil {
+			if o, err := w.lookAt(w.trialFolder(best)); err == nil {
 				row[3] = fmt.Sprintf("%.4f", o.valid(w.Score))
 			}
 			row[4] = best.point.String()
@@ -75,7 +75,7 @@ func (w *sweep) overSeeds(best trial) (seeds, valid, test string) {
 	scores := map[string][]float64{}
 	for seed := range w.tested() {
 		folder := w.chosen(best.method, seed)
-		o, err := lookAt(folder)
+		o, err := w.lookAt(folder)
 		if err != nil || !o.tested {
 			continue
 		}

@@ -47,6 +47,8 @@ type sweep struct {
 	unit   string    // "steps" or "epochs"
 	fixed  []setting // of every run
 
+	seen sync.Map // views of run folders, by folder: each job that ends has all of them looked at several times
+
 	mu          sync.Mutex
 	done, total int     // jobs
 	spent, made float64 // seconds and weight of runs that ended in this process
@@ -323,7 +325,7 @@ func (w *sweep) ended(j job, seconds float64, err error) error {
 	} else if err != nil {
 		return err
 	}
-	o, err := lookAt(j.folder)
+	o, err := w.lookAt(j.folder)
 	if err != nil {
 		return err
 	}
