@@ -230,10 +230,19 @@ func TestProcessWaits(t *testing.T) {
 		fmt.Sprint("env:MASTER_PORT=", freePort(t))}
 	first, lines := started(t, folder, append(settings, "env:RANK=0")...)
 	waitFor(t, lines, "waiting for rank 1 of 2")
-	// Nobody serves the store of a rank 1 that comes elsewhere.
-	settings[3] = fmt.Sprint("env:MASTER_PORT=", freePort(t))
+	// Another rank 1 comes to a port at which no store answers.
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	settings[3] = fmt.Sprint("env:MASTER_PORT=", silent.Addr().(*net.TCPAddr).Port)
 	second, others := started(t, folder, append(settings, "env:RANK=1")...)
-	time.Sleep(time.Second)
+	come, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer come.Close()
 	for c, lines := range map[*exec.Cmd]*bufio.Reader{first: lines, second: others} {
 		began := time.Now()
 		c.Process.Signal(syscall.SIGTERM)
