@@ -71,8 +71,8 @@ func (s Settings) CheckAttentional() error {
 // two in the decoder and does not say how these begin; here the encoder's single state then begins both.
 //
 // Departures from their program: attention does not see padding; a source ends with its end of sentence, as everywhere
-// here; the decoder's first word is the end of sentence rather than a start; padding's vector is and stays 0; dropout
-// is locked.
+// here; the decoder's first word is the end of sentence rather than a start; padding's vector begins at 0,
+// and stays there in a table of its own; dropout is locked.
 type Attentional struct {
 	Config
 	source, target Embedder

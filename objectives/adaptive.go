@@ -91,7 +91,7 @@ func (l *Adaptive) Init(e Embedding, p Config) error {
 	defer scope.Close()
 	l.embedding, l.head = e, e.Head()
 	normal := func(name string, deviation float64, shape ...int64) torch.Tensor {
-		return p.Params.Add(p.Output+name, p.Stream.Normal(0, deviation, torch.Float64, torch.CPU,
+		return p.Params.Add(p.Output+name, p.draws().Normal(0, deviation, torch.Float64, torch.CPU,
 			shape...).To(p.dtype(), p.Device))
 	}
 	zeros := func(name string, size int64) torch.Tensor {

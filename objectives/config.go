@@ -43,7 +43,8 @@ type kept struct {
 	shared  []torch.Tensor
 	buffers map[string]torch.Tensor
 	streams map[string]*torch.Stream
-	rows    []string // names of parameters
+	draws   *torch.Stream // of initial values beside W
+	rows    []string      // names of parameters
 	reports []func() map[string]float64
 }
 
@@ -69,6 +70,15 @@ func (p Config) share(x torch.Tensor) {
 	if p.kept != nil {
 		p.kept.shared = append(p.kept.shared, x)
 	}
+}
+
+// draws are those of initial values that a layer has beside W. They have a stream of their own, so that the network,
+// which draws from Stream after the layer, begins alike with every method.
+func (p Config) draws() *torch.Stream {
+	if p.kept == nil {
+		return p.Stream
+	}
+	return p.kept.draws
 }
 
 // stream derives a stream that training draws from, whose offset belongs in a checkpoint.
@@ -124,10 +134,10 @@ func (p Config) hidden() int64 {
 // uniform where the configuration says so.
 func (p Config) startMap(deviation float64, width, from int64) (weight, bias torch.Tensor) {
 	if p.Uniform > 0 {
-		weight = p.Stream.Uniform(-p.Uniform, p.Uniform, torch.Float64, torch.CPU, width, from)
-		return weight, p.Stream.Uniform(-p.Uniform, p.Uniform, torch.Float64, torch.CPU, width)
+		weight = p.draws().Uniform(-p.Uniform, p.Uniform, torch.Float64, torch.CPU, width, from)
+		return weight, p.draws().Uniform(-p.Uniform, p.Uniform, torch.Float64, torch.CPU, width)
 	}
-	return p.Stream.Normal(0, deviation, torch.Float64, torch.CPU, width, from),
+	return p.draws().Normal(0, deviation, torch.Float64, torch.CPU, width, from),
 		torch.Zeros(torch.Float64, torch.CPU, width)
 }
 

@@ -17,10 +17,11 @@ var vmf = Method{
 	Formula: "-log C_M(|x|) + lambda1 |x| - lambda2 x.e[y] with x = map(h), e frozen unit vectors of whole words " +
 		"(forms nll, reg1, reg2, both, log1p)",
 	Parameters: "2 D M for the maps, no matrix of V D", Cost: "N D M multiplications per N tokens instead of 3 N V D",
-	Settings: continuousSettings, Needs: Needs{WordTargets: true},
+	Settings: []any{VMFSettings{}, MapSettings{}, vectors.Options{}}, Needs: Needs{WordTargets: true},
 	Build: func(s Settings, _ bool) Pieces {
-		o := Of[ContinuousSettings](s)
-		l := Continuous{Kind: vmfForms[o.VMFForm], Lambda1: o.VMFLambda1, Lambda2: o.VMFLambda2, Norm: o.MapNorm}
+		o := Of[VMFSettings](s)
+		l := Continuous{Kind: vmfForms[o.VMFForm], Lambda1: o.VMFLambda1, Lambda2: o.VMFLambda2,
+			Norm: Of[MapSettings](s).MapNorm}
 		if l.Kind == torch.VMFLog1p {
 			l.Lambda1 = o.VMFLambdaLog1p
 		}
@@ -33,9 +34,9 @@ var powerSpherical = Method{
 	Summary: "`vmf` with the power spherical density",
 	Paper:   "De Cao and Aziz 2020",
 	Formula: "-log of the power spherical density of e[y] around x", Parameters: "as vmf", Cost: "as vmf",
-	Settings: continuousSettings, Needs: Needs{WordTargets: true},
+	Settings: []any{MapSettings{}, vectors.Options{}}, Needs: Needs{WordTargets: true},
 	Build: func(s Settings, _ bool) Pieces {
-		return Continuous{Kind: torch.PowerSpherical, Norm: Of[ContinuousSettings](s).MapNorm}.pieces()
+		return Continuous{Kind: torch.PowerSpherical, Norm: Of[MapSettings](s).MapNorm}.pieces()
 	},
 }
 
@@ -44,9 +45,9 @@ var l2 = Method{
 	Summary: "`vmf` with the distance, or its square, as the loss",
 	Paper:   "Kumar and Tsvetkov 2019",
 	Formula: "|x - e[y]|^2, or its root", Parameters: "as vmf", Cost: "as vmf",
-	Settings: continuousSettings, Needs: Needs{WordTargets: true},
+	Settings: []any{L2Settings{}, vectors.Options{}}, Needs: Needs{WordTargets: true},
 	Build: func(s Settings, _ bool) Pieces {
-		return Continuous{Kind: l2Forms[Of[ContinuousSettings](s).L2Form]}.pieces()
+		return Continuous{Kind: l2Forms[Of[L2Settings](s).L2Form]}.pieces()
 	},
 }
 
@@ -55,7 +56,7 @@ var cosine = Method{
 	Summary: "`vmf` with the cosine distance as the loss",
 	Paper:   "Kumar and Tsvetkov 2019",
 	Formula: "1 - cos(x, e[y])", Parameters: "as vmf", Cost: "as vmf",
-	Settings: continuousSettings, Needs: Needs{WordTargets: true},
+	Settings: []any{vectors.Options{}}, Needs: Needs{WordTargets: true},
 	Build: func(Settings, bool) Pieces { return Continuous{Kind: torch.Cosine}.pieces() },
 }
 
@@ -66,27 +67,36 @@ var maxMargin = Method{
 	Formula:    "max(0, margin + cos(x, e[j]) - cos(x, e[y])), j nearest to x and farthest from e[y]",
 	Parameters: "as vmf",
 	Cost:       "as vmf, and one product of N V M",
-	Settings:   continuousSettings, Needs: Needs{WordTargets: true},
+	Settings:   []any{MarginSettings{}, vectors.Options{}}, Needs: Needs{WordTargets: true},
 	Build: func(s Settings, _ bool) Pieces {
-		return Continuous{Kind: torch.MaxMargin, Lambda1: Of[ContinuousSettings](s).Margin}.pieces()
+		return Continuous{Kind: torch.MaxMargin, Lambda1: Of[MarginSettings](s).Margin}.pieces()
 	},
 }
-
-// continuousSettings are those of the losses and of the vectors that they aim at.
-var continuousSettings = []any{ContinuousSettings{}, vectors.Options{}}
 
 // pieces are the loss and the table that it aims at.
 func (l Continuous) pieces() Pieces { return Pieces{Embedding: &Frozen{}, Likelihood: &l} }
 
-// ContinuousSettings are the keys of the methods that aim at vectors.
-type ContinuousSettings struct {
+// VMFSettings are the keys of the von Mises-Fisher loss alone.
+type VMFSettings struct {
 	VMFForm        string  `toml:"vmf_form" default:"both" choice:"nll reg1 reg2 both log1p" help:"vmf: the loss: plain, with either regularisation, with both, or that of the authors' code"`
 	VMFLambda1     float64 `toml:"vmf_lambda1" default:"0.02" range:"[0,inf)" help:"vmf: weight of the output's length, in reg1 and both"`
 	VMFLambda2     float64 `toml:"vmf_lambda2" default:"0.1" range:"[0,inf)" help:"vmf: factor on the product with the target, in reg2 and both"`
 	VMFLambdaLog1p float64 `toml:"vmf_lambda_log1p" default:"0.2" range:"[0,inf)" help:"vmf: the cosine above which log1p no longer lengthens the output"`
-	MapNorm        bool    `toml:"map_norm" default:"true" help:"vmf, powerspherical: layer normalisation behind the map to the vectors' space"`
-	L2Form         string  `toml:"l2_form" default:"squared" choice:"squared rooted" help:"l2: the squared distance, as the authors' code, or the distance, as their text"`
-	Margin         float64 `toml:"margin" default:"0.5" range:"[0,inf)" help:"maxmargin: by how much the target's cosine should exceed the wrong word's"`
+}
+
+// MapSettings are the keys of the map to the vectors' space, of methods that read the length of what it gives.
+type MapSettings struct {
+	MapNorm bool `toml:"map_norm" default:"true" help:"vmf, powerspherical: layer normalisation behind the map to the vectors' space"`
+}
+
+// L2Settings are the keys of the loss of distances.
+type L2Settings struct {
+	L2Form string `toml:"l2_form" default:"squared" choice:"squared rooted" help:"l2: the squared distance, as the authors' code, or the distance, as their text"`
+}
+
+// MarginSettings are the keys of the loss of margins.
+type MarginSettings struct {
+	Margin float64 `toml:"margin" default:"0.5" range:"[0,inf)" help:"maxmargin: by how much the target's cosine should exceed the wrong word's"`
 }
 
 var (

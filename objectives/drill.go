@@ -93,7 +93,7 @@ func (l *Drill) Init(e Embedding, p Config) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	uniform := func(name string, bound float64, shape ...int64) torch.Tensor {
-		return p.Params.Add(p.Output+name, p.Stream.Uniform(-bound, bound, torch.Float64, torch.CPU,
+		return p.Params.Add(p.Output+name, p.draws().Uniform(-bound, bound, torch.Float64, torch.CPU,
 			shape...).To(p.dtype(), p.Device))
 	}
 	for i := range l.Depth {

@@ -1,10 +1,6 @@
 package objectives
 
-import (
-	"math"
-
-	"github.com/aperture-ml/aperture/torch"
-)
+import "github.com/aperture-ml/aperture/torch"
 
 // istar is the method: a penalty of hidden states.
 var istar = Method{
@@ -112,7 +108,7 @@ func isoScoreStar(covariance_DD torch.Tensor) torch.Tensor {
 	d := covariance_DD.Size(0)
 	diagonal := torch.Arange(d, covariance_DD.Device()).Reshape(-1, 1)
 	trace := covariance_DD.Gather(1, diagonal).Sum()
-	squares := covariance_DD.Square().Sum().ClampMin(math.SmallestNonzeroFloat32)
+	squares := covariance_DD.Square().Sum().ClampMin(1e-30) // its inverse, of which gradients are made, is finite
 	return trace.Square().Div(squares).AddScalar(-1).MulScalar(1 / float64(d-1))
 }
 

@@ -3,10 +3,12 @@ package objectives
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -347,6 +349,45 @@ func TestJoinsAreMutual(t *testing.T) {
 	if got := Joins("spectrum"); !slices.Contains(got, "adversarial") || !slices.Contains(got, "cosreg") ||
 		slices.Contains(got, "spectrum-poly") {
 		t.Errorf("spectrum joins with %v", got)
+	}
+}
+
+// TestMethodsReadTheirKeys: each key of a method changes its pieces, so that a key without effect is named to the user
+// (Settings.Reads).
+func TestMethodsReadTheirKeys(t *testing.T) {
+	for _, m := range methods {
+		differ := func(a, b Settings) bool {
+			x, err := a.resolve(false)
+			y, refused := b.resolve(false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return refused == nil && !reflect.DeepEqual(x, y)
+		}
+		for _, k := range schema().Keys() {
+			if k.Part == nil || !holds(m.Settings, k.Part) || k.Part == (vectors.Options{}) {
+				continue
+			}
+			s := Defaults()
+			s.Method = m.Name
+			if differ(s, s) {
+				continue // functions do not compare
+			}
+			read := false
+			for _, form := range []string{"nll", "reg2", "log1p"} { // others read vmf_lambda2 and vmf_lambda_log1p
+				s.Set("vmf_form", form)
+				for _, hold := range []string{"penalty", "retraction"} { // another reads retract_every
+					s.Set("spectrum_hold", hold)
+					for _, value := range append(slices.Clone(k.Choices), "true", "false", "0.7", "3") {
+						other := s
+						read = read || schema().Set(&other, k.Name, value) == nil && differ(s, other)
+					}
+				}
+			}
+			if !read {
+				t.Errorf("%s: no value of %s changes its pieces", m.Name, k.Name)
+			}
+		}
 	}
 }
 

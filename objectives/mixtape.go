@@ -80,7 +80,7 @@ func (l *Mixtape) Init(e Embedding, p Config) error {
 	l.frequent = int64(math.Ceil(l.Frequent * float64(p.Vocabulary)))
 	uniform := func(name string, shape ...int64) torch.Tensor {
 		bound := 1 / math.Sqrt(float64(shape[1]))
-		return p.Params.Add(p.Output+name, p.Stream.Uniform(-bound, bound, torch.Float64, torch.CPU,
+		return p.Params.Add(p.Output+name, p.draws().Uniform(-bound, bound, torch.Float64, torch.CPU,
 			shape...).To(p.dtype(), p.Device))
 	}
 	zeros := func(name string, shape ...int64) torch.Tensor {

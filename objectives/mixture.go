@@ -70,7 +70,7 @@ func (l *Mixture) Init(e Embedding, p Config) error {
 	k, hidden := int64(l.Components), p.hidden()
 	bound := 1 / math.Sqrt(float64(hidden))
 	add := func(name string, shape ...int64) torch.Tensor {
-		return p.Params.Add(p.Output+name, p.Stream.Uniform(-bound, bound, torch.Float64, torch.CPU,
+		return p.Params.Add(p.Output+name, p.draws().Uniform(-bound, bound, torch.Float64, torch.CPU,
 			shape...).To(p.dtype(), p.Device))
 	}
 	l.prior = add(".prior.weight", k, hidden)

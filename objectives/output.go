@@ -40,6 +40,9 @@ func New(s Settings, p Config) (*Output, error) {
 	o.kept.buffers, o.kept.streams = map[string]torch.Tensor{}, map[string]*torch.Stream{}
 	o.config = p
 	o.config.kept = &o.kept
+	if o.kept.draws = p.Stream; !p.Stream.IsUnset() {
+		o.kept.draws = p.Stream.Derive("output layer")
+	}
 	if err := torch.Try(o.init); err != nil {
 		o.Free()
 		return nil, err
@@ -49,9 +52,11 @@ func New(s Settings, p Config) (*Output, error) {
 
 func (o *Output) init() error {
 	p, before := o.config, len(o.config.Params.Names())
+	first := p.Stream.Offset
 	if err := o.method.Embedding.Init(p); err != nil {
 		return err
 	}
+	p.Stream.Offset = first + 1 // where W is frozen, too
 	o.own = slices.Clone(p.Params.Names()[before:])
 	if err := o.method.Likelihood.Init(o.method.Embedding, p); err != nil {
 		return err

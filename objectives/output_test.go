@@ -42,6 +42,30 @@ func TestScalingDoesNotDependOnBatches(t *testing.T) {
 	}
 }
 
+// TestNetworksBeginAlike: what is drawn after the layer is the same with every method.
+func TestNetworksBeginAlike(t *testing.T) {
+	all := trained()
+	for name, settings := range continuousMethods() {
+		all[name] = settings
+	}
+	torch.Test(t, func() {
+		after := func(settings Settings) float64 {
+			p := aimed(31, 7, 5, 1)
+			if !resolved(settings).WordTargets {
+				p.Vectors = torch.Tensor{}
+			}
+			defer release(layer(t, settings, p), p)
+			return p.Stream.Uniform(0, 1, torch.Float64, torch.CPU, 1).Item()
+		}
+		want := after(unsmoothed())
+		for name, settings := range all {
+			if got := after(settings); got != want {
+				t.Errorf("%s: the network begins with the draw %g, with mle %g", name, got, want)
+			}
+		}
+	})
+}
+
 // TestLossAtTheEdges has no batch, no target that counts, and a vocabulary of one
 // word: everything stays finite, gradients included.
 func TestLossAtTheEdges(t *testing.T) {

@@ -17,8 +17,8 @@ var spectrum = Method{
 	Formula: "mle with W = U diag(s) V^T + lambda |U^T U - I|^2 + lambda |V^T V - I|^2 + lambda |s - c1 exp(-c2 " +
 		"k^gamma)|^2",
 	Parameters: "D^2 + D", Cost: "two products of V D^2 per update, 2 N D^2 per N tokens",
-	Settings: []any{SpectrumSettings{}},
-	Build:    func(s Settings, sgd bool) Pieces { return spectrumControl(Of[SpectrumSettings](s), "", sgd) },
+	Settings: []any{FactorSettings{}, SpectrumSettings{}},
+	Build:    func(s Settings, sgd bool) Pieces { return spectrumControl(s, "", sgd) },
 }
 
 // spectrumPoly is spectrum control with the polynomial prior.
@@ -27,8 +27,8 @@ var spectrumPoly = Method{
 	Summary: "`spectrum` with a power of the rank in place of the exponential",
 	Paper:   "Wang et al. 2020",
 	Formula: "spectrum with the prior c1 k^-gamma", Parameters: "D^2 + D", Cost: "as spectrum",
-	Settings: []any{SpectrumSettings{}},
-	Build:    func(s Settings, sgd bool) Pieces { return spectrumControl(Of[SpectrumSettings](s), "polynomial", sgd) },
+	Settings: []any{FactorSettings{}, SpectrumSettings{}},
+	Build:    func(s Settings, sgd bool) Pieces { return spectrumControl(s, "polynomial", sgd) },
 }
 
 // SpectrumSettings are the keys of spectrum control. The defaults train well under Adam: with weights of 1 the columns
@@ -36,11 +36,6 @@ var spectrumPoly = Method{
 // of the loss. The penalties on spectral norms are off, because those on Frobenius norms bound them. How the defaults
 // were chosen is in docs/results/spectrum.md.
 type SpectrumSettings struct {
-	LambdaU         float64 `toml:"lambda_u" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps U orthonormal"`
-	LambdaV         float64 `toml:"lambda_v" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps V orthonormal"`
-	LambdaUSpectral float64 `toml:"lambda_u_spectral" default:"0.0" range:"[0,inf)" help:"spectrum: weight of the spectral-norm penalty that keeps U orthonormal"`
-	LambdaVSpectral float64 `toml:"lambda_v_spectral" default:"0.0" range:"[0,inf)" help:"spectrum: weight of the spectral-norm penalty that keeps V orthonormal"`
-
 	Prior        string  `toml:"prior" default:"exponential" choice:"exponential polynomial none" help:"spectrum: how the singular values should fall with their rank k"`
 	LambdaPrior  float64 `toml:"lambda_prior" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the squared distance to the prior"`
 	PriorScale   float64 `toml:"prior_scale" default:"0.0" range:"[0,inf)" help:"spectrum: c1, the prior's scale; 0 goes by prior_norm"`
@@ -49,6 +44,14 @@ type SpectrumSettings struct {
 	PriorPower   float64 `toml:"prior_power" default:"0.0" range:"[0,10]" help:"spectrum: gamma, the power of k in the prior; 0 is 0.75 in the exponential, and in the polynomial follows from prior_ratio"`
 	PriorRatio   float64 `toml:"prior_ratio" default:"0.5" range:"(0,1]" help:"spectrum: smallest over largest value of the prior, where neither prior_rate nor the polynomial's prior_power gives it"`
 	SpectrumInit string  `toml:"spectrum_init" default:"prior" choice:"svd prior flat" help:"spectrum: singular values at the start, those of a dense matrix, the prior's, or all 1"`
+}
+
+// FactorSettings are the keys of what holds the factors of W, in spectrum control and in spectral normalisation.
+type FactorSettings struct {
+	LambdaU         float64 `toml:"lambda_u" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps U orthonormal"`
+	LambdaV         float64 `toml:"lambda_v" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps V orthonormal"`
+	LambdaUSpectral float64 `toml:"lambda_u_spectral" default:"0.0" range:"[0,inf)" help:"spectrum: weight of the spectral-norm penalty that keeps U orthonormal"`
+	LambdaVSpectral float64 `toml:"lambda_v_spectral" default:"0.0" range:"[0,inf)" help:"spectrum: weight of the spectral-norm penalty that keeps V orthonormal"`
 
 	SpectrumHold string `toml:"spectrum_hold" default:"penalty" choice:"penalty proximal retraction group" help:"spectrum: penalties alone, s by proximal steps (with sgd U and V too), s so and U and V by retractions, or penalties with the gradients of U, s and V clipped in groups of their own"`
 	RetractEvery int    `toml:"retract_every" default:"1" range:"[1,inf)" help:"spectrum: updates between retractions of U and V, or their proximal steps"`
@@ -57,16 +60,17 @@ type SpectrumSettings struct {
 var starts = map[string]SpectrumStart{"svd": StartSVD, "prior": StartPrior, "flat": StartFlat}
 
 // spectrumControl has the prior of that kind, or of the settings' where that is empty.
-func spectrumControl(s SpectrumSettings, kind string, sgd bool) Pieces {
+func spectrumControl(settings Settings, kind string, sgd bool) Pieces {
+	s, factors := Of[SpectrumSettings](settings), Of[FactorSettings](settings)
 	prior := Prior{Scale: s.PriorScale, Norm: s.PriorNorm, Rate: s.PriorRate, Power: s.PriorPower, Ratio: s.PriorRatio}
 	if cmp.Or(kind, s.Prior) == "polynomial" {
 		prior.Kind = Polynomial
 	}
 	p := Pieces{Embedding: &Factored{Start: starts[s.SpectrumInit], Prior: prior}}
-	p.hold(s, sgd)
+	p.hold(factors, sgd)
 	switch {
 	case s.Prior == "none" || s.LambdaPrior == 0:
-	case holdings[s.SpectrumHold].proximal:
+	case holdings[factors.SpectrumHold].proximal:
 		p.Regularizers = append(p.Regularizers, &ProximalPrior{Prior: prior, Weight: s.LambdaPrior})
 	default:
 		p.Regularizers = append(p.Regularizers, &SpectrumPrior{Prior: prior, Weight: s.LambdaPrior})
@@ -87,7 +91,7 @@ var holdings = map[string]hold{
 }
 
 // hold adds what keeps U and V orthonormal; sgd says that weights move by their gradients times a rate.
-func (p *Pieces) hold(s SpectrumSettings, sgd bool) {
+func (p *Pieces) hold(s FactorSettings, sgd bool) {
 	h := holdings[s.SpectrumHold]
 	p.ClipApart = h.clipGroups
 	add := func(r Regularizer) { p.Regularizers = append(p.Regularizers, r) }

@@ -62,7 +62,7 @@ func (e *Factored) Init(p Config) error {
 		u_VK, s_K, v_DK = decompose(initialMatrix(p), k)
 	case e.Start == StartPrior || e.Start == StartFlat:
 		u_VK = orthonormal(p.Stream.Normal(0, 1, torch.Float64, torch.CPU, p.Vocabulary, k).Mul(p.keepRows()))
-		v_DK = orthonormal(p.Stream.Normal(0, 1, torch.Float64, torch.CPU, p.Width, k))
+		v_DK = orthonormal(p.draws().Normal(0, 1, torch.Float64, torch.CPU, p.Width, k))
 		values := make([]float64, k)
 		for i := range values {
 			values[i] = 1

@@ -9,7 +9,7 @@ var sn = Method{
 	Paper:      "Jiang et al. 2019",
 	Formula:    "mle with W = U diag(s) V^T + lambda |U^T U - I|^2 + lambda |V^T V - I|^2, s <- s / max |s|",
 	Parameters: "D^2 + D", Cost: "as spectrum",
-	Settings: []any{SpectrumSettings{}, NormalisationSettings{}},
+	Settings: []any{FactorSettings{}, NormalisationSettings{}},
 	Build:    spectralNormalisation,
 }
 
@@ -19,10 +19,10 @@ var snDOptimal = Method{
 	Summary: "`sn` with a penalty on small singular values",
 	Paper:   "Jiang et al. 2019",
 	Formula: "sn - rho mean_k log |s_k|", Parameters: "D^2 + D", Cost: "as spectrum",
-	Settings: []any{SpectrumSettings{}, NormalisationSettings{}},
+	Settings: []any{FactorSettings{}, NormalisationSettings{}, DOptimalSettings{}},
 	Build: func(s Settings, sgd bool) Pieces {
 		p := spectralNormalisation(s, sgd)
-		p.Regularizers = append(p.Regularizers, &DOptimal{Weight: Of[NormalisationSettings](s).LambdaDOptimal})
+		p.Regularizers = append(p.Regularizers, &DOptimal{Weight: Of[DOptimalSettings](s).LambdaDOptimal})
 		return p
 	},
 }
@@ -30,15 +30,19 @@ var snDOptimal = Method{
 // spectralNormalisation starts flat, as its authors do, whatever the start of spectrum control.
 func spectralNormalisation(s Settings, sgd bool) Pieces {
 	p := Pieces{Embedding: &Factored{Start: StartFlat, Gain: Of[NormalisationSettings](s).SNGain}}
-	p.hold(Of[SpectrumSettings](s), sgd)
+	p.hold(Of[FactorSettings](s), sgd)
 	p.Regularizers = append(p.Regularizers, &SpectralNormalisation{})
 	return p
 }
 
-// NormalisationSettings are the keys of spectral normalisation, which reads those of spectrum control too.
+// NormalisationSettings are the keys of spectral normalisation, which reads those of the factors too.
 type NormalisationSettings struct {
+	SNGain bool `toml:"sn_gain" init:"keep" default:"true" help:"sn: multiply the output matrix, whose largest singular value is 1, by a trained number"`
+}
+
+// DOptimalSettings are the keys of the penalty on small singular values.
+type DOptimalSettings struct {
 	LambdaDOptimal float64 `toml:"lambda_d_optimal" default:"0.1" range:"[0,inf)" help:"sn-doptimal: weight of minus the mean logarithm of the singular values"`
-	SNGain         bool    `toml:"sn_gain" init:"keep" default:"true" help:"sn: multiply the output matrix, whose largest singular value is 1, by a trained number"`
 }
 
 // Spectral normalisation with or without D-optimal regularization (Jiang, Chen, Chen, Liu, Wang and Zhao 2019, "On

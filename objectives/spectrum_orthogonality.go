@@ -46,7 +46,7 @@ func (r *Orthogonality) Init(e Embedding, p Config) error {
 		if spectral != 0 {
 			scope := torch.OpenScope()
 			defer scope.Close()
-			v := p.Stream.Normal(0, 1, p.dtype(), p.Device, x.Size(1))
+			v := p.draws().Normal(0, 1, p.dtype(), p.Device, x.Size(1))
 			side.vector = v.Div(v.Norm(0, true))
 			p.buffer(p.Embedding+name, side.vector)
 		}

@@ -11,8 +11,8 @@ import (
 // A layer may start from the weights of another one, of another method too, so that it scores as that one did.
 // [Settings.StartsFrom] says for which methods that can be, and [Output.StartFrom] makes the weights.
 
-// StartsFrom is an error where a layer of these settings cannot score as one of the other settings does, whatever its
-// weights.
+// StartsFrom is an error where a layer of these settings cannot have the scores of one of the other settings, whatever
+// its weights. What softcap, sigsoftmax and their kind make of scores is left out of account.
 func (s Settings) StartsFrom(other Settings) error {
 	to, err := s.Resolve()
 	if err != nil {

@@ -1,6 +1,10 @@
 package objectives
 
-import "github.com/aperture-ml/aperture/torch"
+import (
+	"math"
+
+	"github.com/aperture-ml/aperture/torch"
+)
 
 // Legend: N rows, D width, B blocks, T length of the longest one.
 
@@ -110,10 +114,11 @@ func (b blocks) meanOfPairs(x_BTT torch.Tensor) (mean_B torch.Tensor) {
 	return sum_B.Mul(b.perBlock(func(t float64) float64 { return 1 / (t * (t - 1)) }))
 }
 
-// cosines are those of all pairs [B,T,T] of states [B,T,D]; a state of zero has cosine 0.
+// cosines are those of all pairs [B,T,T] of states [B,T,D]; a state of zero has cosine 0, and no gradient.
 func cosines(h_BTD torch.Tensor) (cosines_BTT torch.Tensor) {
-	lengths_BT1 := h_BTD.Square().SumDim(2, true).ClampMin(smallestSquare).Sqrt()
-	unit_BTD := h_BTD.Div(lengths_BT1)
+	squares_BT1 := h_BTD.Square().SumDim(2, true)
+	zero_BT1 := squares_BT1.Less(torch.Full(smallestSquare, h_BTD.DType(), h_BTD.Device(), 1, 1, 1))
+	unit_BTD := h_BTD.Div(squares_BT1.MaskedFill(zero_BT1, math.Inf(1)).Sqrt())
 	return unit_BTD.MatMul(unit_BTD.Transpose(1, 2))
 }
 

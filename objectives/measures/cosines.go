@@ -14,7 +14,7 @@ const (
 )
 
 // CosineHistogram counts the cosines between pairs of rows of w [V,D] in 100 bins of equal width over [-1, 1]. Of a
-// large vocabulary, 2,000 rows at equal distances stand for all; rows of zeros, as padding's, are left out.
+// large vocabulary, 2,000 rows at equal distances stand for all; rows of zeros are left out.
 func CosineHistogram(w torch.Tensor) []float64 {
 	counts := make([]float64, cosineBins)
 	torch.ScopedNoGrad(func() {

@@ -27,7 +27,7 @@ type Margin struct {
 }
 
 // Margins are those of words words of w [V,D], among at most limit rows, both at equal distances over the vocabulary.
-// Rows of zeros, as padding's, are none of them. With fewer than limit rows that are not zero, radii are exact, else
+// Rows of zeros are none of them. With fewer than limit rows that are not zero, radii are exact, else
 // they are upper bounds: other rows may stand nearer.
 func Margins(w torch.Tensor, words, limit int) (all []Margin) {
 	torch.ScopedNoGrad(func() {

@@ -6,7 +6,7 @@ import (
 
 // NearestDistances are the Euclidean distances of rows of w [V,D] to their nearest other row (Wang, Gong and Liu 2019,
 // figure 1a), for at most limit rows, spread evenly over the vocabulary, each compared with all of the others that are
-// not zero. Rows of zeros, as padding's, have none. It keeps some hundred rows of products at a time, and a copy of the
+// not zero. Rows of zeros have none. It keeps some hundred rows of products at a time, and a copy of the
 // matrix; of one with more than 2^28 numbers it compares with rows at equal distances that come to that number, so that
 // distances are upper bounds.
 func NearestDistances(w torch.Tensor, limit int) (distances []float64) {

@@ -185,6 +185,6 @@ func TestTextRaces(t *testing.T) {
 	}
 }
 
-func spectrumOf(s translation.Settings) objectives.SpectrumSettings {
-	return objectives.Of[objectives.SpectrumSettings](s.Objective)
+func spectrumOf(s translation.Settings) objectives.FactorSettings {
+	return objectives.Of[objectives.FactorSettings](s.Objective)
 }

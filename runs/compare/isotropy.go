@@ -31,7 +31,8 @@ type relation struct {
 }
 
 // isotropyMeasures are what is set against the loss, as numbersOf names them.
-var isotropyMeasures = []string{"isotropy.i1", "isotropy.i2", "isotropy.mean_cosine", "isotropy.sigma_ratio"}
+var isotropyMeasures = []string{"isotropy.i1", "isotropy.i2", "isotropy.i1_both_signs", "isotropy.i2_both_signs",
+	"isotropy.mean_cosine", "isotropy.sigma_ratio"}
 
 const isotropyDraws = 2000
 

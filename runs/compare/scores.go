@@ -62,6 +62,8 @@ func numbersOf(runs []*trained) []measure {
 	}
 	add("isotropy.i1", "I1", 3, 0)
 	add("isotropy.i2", "I2", 4, 0)
+	add("isotropy.i1_both_signs", "I1, both signs", 3, 0)
+	add("isotropy.i2_both_signs", "I2, both signs", 4, 0)
 	add("isotropy.mean_cosine", "mean cosine", 4, 0)
 	add("isotropy.sigma_ratio", "smallest / largest singular value", 4, 0)
 	add("isotropy.frobenius", "Frobenius norm", 1, 0)
@@ -69,6 +71,7 @@ func numbersOf(runs []*trained) []measure {
 	for _, text := range texts {
 		for _, bucket := range score.FrequencyBuckets() {
 			add(seen(text, bucket), short(text)+" nll, words seen "+bucket.Name()+" times", 4, -1)
+			add("test."+text+".f1."+bucket.Name(), short(text)+" F1, words seen "+bucket.Name()+" times", 4, 1)
 		}
 	}
 	add("params", "parameters", 0, 0)
@@ -261,7 +264,7 @@ func (c *comparison) needed(w io.Writer, difference float64) error {
 			tests int
 		}{{"one comparison", 1}, {fmt.Sprintf("%d, corrected", len(c.rows)-1), len(c.rows) - 1}}[:min(2,
 			len(c.rows)-1)] {
-			seeds := significance.Seeds(difference, fit.Deviation, len(c.rows), 0.05/float64(of.tests), power)
+			seeds := significance.Seeds(difference, fit, len(c.rows), 0.05/float64(of.tests), power)
 			number := strconv.Itoa(seeds)
 			if seeds == 0 {
 				number = "more than 100,000"

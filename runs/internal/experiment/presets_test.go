@@ -250,12 +250,12 @@ func TestSGDPresetsHoldSpectrum(t *testing.T) {
 			return
 		}
 		found++
-		o := objectives.Of[objectives.SpectrumSettings](c.Objective)
-		allowed := max(o.LambdaU, o.LambdaV, o.LambdaPrior) <= 0.01 && o.LambdaUSpectral == 0 &&
+		o, prior := objectives.Of[objectives.FactorSettings](c.Objective), objectives.Of[objectives.SpectrumSettings](c.Objective)
+		allowed := max(o.LambdaU, o.LambdaV, prior.LambdaPrior) <= 0.01 && o.LambdaUSpectral == 0 &&
 			o.LambdaVSpectral == 0 && c.Train.LearningRate <= 30
 		if !(o.SpectrumHold == "proximal" && o.RetractEvery == 10) && !(o.SpectrumHold == "penalty" && allowed) {
 			t.Errorf("objective.spectrum_hold is %s, retract_every %d, lambda_u %g, lambda_v %g, lambda_prior %g",
-				o.SpectrumHold, o.RetractEvery, o.LambdaU, o.LambdaV, o.LambdaPrior)
+				o.SpectrumHold, o.RetractEvery, o.LambdaU, o.LambdaV, prior.LambdaPrior)
 		}
 	})
 	if found < 18 {

@@ -29,7 +29,7 @@ func TestResultsFields(t *testing.T) {
 	}
 	want := `{"run":"","method":"","preset":"","seed":0,"data":{"name":"","synthetic":false,"sha256":{}},"params":0,"updates":0,"epochs":null,` +
 		`"train_seconds":null,"tokens_per_s":null,"peak_rss_bytes":null,"peak_device_bytes":null,"valid":{"nll":null,"ppl":null},"best":{"step":0,"epoch":null,"seconds":null,"loss":null},"test":{},` +
-		`"isotropy":{"i1":null,"i2":null,"frobenius":null,"mean_cosine":null,"sigma_ratio":null,"mean_share":null,"iso_score":null},"singular_values":null,"vectors":null,"checkpoint":null,` +
+		`"isotropy":{"i1":null,"i2":null,"i1_both_signs":null,"i2_both_signs":null,"frobenius":null,"mean_cosine":null,"sigma_ratio":null,"mean_share":null,"iso_score":null},"singular_values":null,"vectors":null,"checkpoint":null,` +
 		`"code":{"commit":null,"dirty":null}}`
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, data); err != nil {

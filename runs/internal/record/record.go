@@ -99,13 +99,15 @@ type TestScores struct {
 
 // Isotropy are measures of the output matrix.
 type Isotropy struct {
-	I1         Number `json:"i1"`
-	I2         Number `json:"i2"`
-	Frobenius  Number `json:"frobenius"`
-	MeanCosine Number `json:"mean_cosine"`
-	SigmaRatio Number `json:"sigma_ratio"`
-	MeanShare  Number `json:"mean_share"` // of the squares of the matrix, by its mean row
-	IsoScore   Number `json:"iso_score"`
+	I1          Number `json:"i1"`
+	I2          Number `json:"i2"`
+	I1BothSigns Number `json:"i1_both_signs"`
+	I2BothSigns Number `json:"i2_both_signs"`
+	Frobenius   Number `json:"frobenius"`
+	MeanCosine  Number `json:"mean_cosine"`
+	SigmaRatio  Number `json:"sigma_ratio"`
+	MeanShare   Number `json:"mean_share"` // of the squares of the matrix, by its mean row
+	IsoScore    Number `json:"iso_score"`
 }
 
 // Code is the commit that the program was built from, and whether its tree held other changes.

@@ -83,7 +83,8 @@ func (t *trainer) finish(ctx context.Context) error {
 	}
 	m, _ := t.measures()
 	results.Isotropy = record.Isotropy{
-		I1: record.Num(m.I1), I2: record.Num(m.I2), Frobenius: record.Num(m.Frobenius),
+		I1: record.Num(m.I1), I2: record.Num(m.I2), I1BothSigns: record.Num(m.I1BothSigns),
+		I2BothSigns: record.Num(m.I2BothSigns), Frobenius: record.Num(m.Frobenius),
 		MeanCosine: record.Num(m.MeanCosine), SigmaRatio: record.Num(m.SigmaRatio),
 		MeanShare: record.Num(m.MeanShare), IsoScore: record.Num(m.IsoScore),
 	}
