@@ -161,6 +161,9 @@ func (e *endpoint) check(s *scored, control string) error {
 	if at < 0 {
 		return fmt.Errorf("there is no %s to compare with", files.Shown(control))
 	}
+	if slices.Contains(s.methods[at+1:], control) {
+		return fmt.Errorf("%s, the control, has several rows: leave all but one out", files.Shown(control))
+	}
 	for _, method := range slices.Sorted(maps.Keys(e.Published)) {
 		k := slices.Index(s.methods, method)
 		if k < 0 {
@@ -214,10 +217,21 @@ func (e *endpoint) judge(s *scored, control string) (rows [][]string, planned bo
 		d := fit.Contrasts[k]
 		low, high := d.Interval(levels[k])
 		rows = append(rows, []string{e.Title, method, strconv.Itoa(len(base)), spread(base), spread(present(s.values[k])),
-			within(d.Estimate, low, high, m.digits), strconv.FormatFloat(levels[k], 'g', 2, 64), unmarked(holm[k]),
+			within(d.Estimate, low, high, m.digits), strconv.FormatFloat(levels[k], 'g', 2, 64), besideLevel(holm[k], level),
 			signed(published, m.digits), word(low, high, published)})
 	}
 	return rows, planned, nil
+}
+
+// besideLevel is p with the digits that a level of a look has, 0.05 apart.
+func besideLevel(p, level float64) string {
+	switch {
+	case level == 0.05 || math.IsNaN(p):
+		return unmarked(p)
+	case p < 0.00005:
+		return "<0.0001"
+	}
+	return fixed(p, 4)
 }
 
 // present are the scores without those that a row lacks.

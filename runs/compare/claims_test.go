@@ -55,8 +55,8 @@ func TestClaims(t *testing.T) {
 	out, _, err := compared(t, "-claims", file, scores)
 	for _, want := range []string{
 		"| endpoint | method | seeds | mle | with the method |",
-		"| a text | spectrum | 6 | 10.05 ± 0.19 | 10.95 ± 0.19 | +0.90 (+0.51 to +1.29) | 0.0028 | <0.001 | +0.90 | held |",
-		"| a text | cosreg | 6 | 10.05 ± 0.19 | 10.05 ± 0.19 | 0.00 (−0.35 to +0.35) | 0.0056 | 1.000 | +0.50 | " +
+		"| a text | spectrum | 6 | 10.05 ± 0.19 | 10.95 ± 0.19 | +0.90 (+0.51 to +1.29) | 0.0028 | <0.0001 | +0.90 | held |",
+		"| a text | cosreg | 6 | 10.05 ± 0.19 | 10.05 ± 0.19 | 0.00 (−0.35 to +0.35) | 0.0056 | 1.0000 | +0.50 | " +
 			"did not hold at the published size |",
 		"corrected for the number of rows",
 	} {
@@ -74,7 +74,7 @@ func TestClaims(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, scores, string(rows)+"mos,test.x.bleu,9  9.5   \n")
-	if out, _, err = compared(t, "-claims", file, scores); err != nil || !strings.Contains(out, "| 0.0019 | <0.001 | +0.90 |") ||
+	if out, _, err = compared(t, "-claims", file, scores); err != nil || !strings.Contains(out, "| 0.0019 | <0.0001 | +0.90 |") ||
 		!strings.HasSuffix(out, " Not measured: gone\uFFFD[31m |.\n") {
 		t.Errorf("%v: with another row, and without a measure:\n%s", err, out)
 	}
@@ -105,6 +105,7 @@ func TestClaimsRefuse(t *testing.T) {
 		{claimed, "method,measure,values\ncosreg,test.x.bleu,1 2\n", "there is no mle"},
 		{claimed, whole + "spectrum,test.x.bleu, 4\n", "spectrum and mle have different seeds"},
 		{claimed, whole + "spectrum,test.x.bleu,3 4\ncosreg,test.x.bleu,1 4\n", "cosreg has several rows"},
+		{claimed, whole + "spectrum,test.x.bleu,3 4\nmle,test.x.bleu,1 4\n", "mle, the control, has several rows"},
 		{strings.Replace(claimed, "6 =", "06 =", 1), whole, "looks has \"06\""},
 	} {
 		write(t, file, c.claims)

@@ -125,10 +125,15 @@ func TestUnfair(t *testing.T) {
 	for _, want := range []string{"train.learning_rate is 0.01 here and 0.0005 in mle", "its test.de is another text",
 		"stopped after 90 updates, and mle after 100",
 		"it has the seeds 1, 2, and mle the seeds 1, 2, 3", "commit fedcba987654 trained it",
-		"it ran on true, AVX2, cpu, and mle on false, AVX2, cpu: their times do not compare"} {
+		"it ran on true, AVX2, cpu, and mle on false, AVX2, cpu (seed 1, 2): their times do not compare"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes lack %q: %s", want, notes)
 		}
+	}
+	out, log, err := compared(t, "-csv", "-quick", fewRuns(t))
+	if err != nil || !strings.Contains(log, "Not alike: cosreg: train.learning_rate is 0.01 here") ||
+		!strings.Contains(out, "cosreg,cosreg,test.test.f1.5-9,2,0.5,") {
+		t.Errorf("-csv: %v, %s\n%s", err, log, out)
 	}
 	if strings.Contains(notes, "gamma") || cosreg.Settings != "gamma = 3" {
 		t.Errorf("the method's own keys: %q, notes %s", cosreg.Settings, notes)

@@ -100,7 +100,11 @@ func forest(paths []string, control string) (*chart.Chart, error) {
 		if err != nil {
 			return nil, err
 		}
-		folder := filepath.Base(filepath.Dir(path))
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		folder := filepath.Base(filepath.Dir(absolute))
 		for _, s := range all {
 			name := lossOfTest.FindStringSubmatch(s.measure)
 			fit, found := s.against(control)

@@ -26,6 +26,19 @@ func TestCommittedForest(t *testing.T) {
 	}
 }
 
+// TestForestNamesTheFolder: of a file in the working folder too.
+func TestForestNamesTheFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "ptb")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(folder)
+	write(t, "all.csv", "method,measure,values\nmle,test.x.nll,1 2\ncosreg,test.x.nll,2 3\n")
+	if drawing, err := forest([]string{"all.csv"}, "mle"); err != nil || drawing.Y.Places[0] != "ptb: cosreg (2)" {
+		t.Errorf("%v, %q", err, drawing.Y.Places)
+	}
+}
+
 // TestForestCountsSeeds: a seed that a method lacks is none of its seeds.
 func TestForestCountsSeeds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "all.csv")

@@ -133,6 +133,11 @@ func run(f *flags, out, log io.Writer) error {
 	if err := write(out); err != nil {
 		return err
 	}
+	if f.CSV { // which has no place for them
+		for _, doubt := range c.doubts() {
+			fmt.Fprintln(log, doubt)
+		}
+	}
 	if f.Pictures != "" {
 		count, err := c.pictures(f.Pictures)
 		if err != nil {

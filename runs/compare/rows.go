@@ -189,8 +189,16 @@ func (r *row) fairness(control *row) (notes []string) {
 			}
 		}
 	}
-	if machine := b.machine; machine != a.machine && machine != "" && a.machine != "" {
-		note("it ran on %s, and %s on %s: their times do not compare", machine, control.name, a.machine)
+	machines := map[string][]int64{} // seeds by where they ran
+	for _, t := range r.runs {
+		other := cmp.Or(control.seed(t.results.Seed), a)
+		if t.machine != other.machine && t.machine != "" && other.machine != "" {
+			ran := fmt.Sprintf("ran on %s, and %s on %s", t.machine, control.name, other.machine)
+			machines[ran] = append(machines[ran], t.results.Seed)
+		}
+	}
+	for _, ran := range slices.Sorted(maps.Keys(machines)) {
+		note("it %s (seed %s): their times do not compare", ran, list(machines[ran]))
 	}
 	elsewhere := map[string][]int64{} // seeds by commit
 	for _, t := range r.runs {

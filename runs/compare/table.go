@@ -306,16 +306,24 @@ func (c *comparison) table() report.Table {
 
 func (c *comparison) markdown(w io.Writer) error {
 	text := c.table().Markdown() + "\n" + c.footnote() + "\n\n" + c.origin() + "\n"
-	for _, r := range c.rows {
-		for _, note := range r.notes {
-			text += fmt.Sprintf("\n- Not alike: %s: %s.", r.name, note)
-		}
-	}
-	if changes := c.uncommitted(); changes != "" {
-		text += "\n- " + changes
+	for _, doubt := range c.doubts() {
+		text += "\n- " + doubt
 	}
 	_, err := io.WriteString(w, strings.TrimRight(text, "\n")+"\n")
 	return err
+}
+
+// doubts are sentences on what makes the comparison doubtful.
+func (c *comparison) doubts() (sentences []string) {
+	for _, r := range c.rows {
+		for _, note := range r.notes {
+			sentences = append(sentences, fmt.Sprintf("Not alike: %s: %s.", r.name, note))
+		}
+	}
+	if changes := c.uncommitted(); changes != "" {
+		sentences = append(sentences, changes)
+	}
+	return sentences
 }
 
 func (c *comparison) latex(w io.Writer) error {

@@ -63,9 +63,15 @@ func TestLinearEqualsStatsmodels(t *testing.T) {
 		t.Errorf("%d of %d cases have terms for seeds: both kinds are wanted", with, len(golden.Fits))
 	}
 	for _, s := range golden.Seeds {
-		if got := Seeds(s[0], s[1], int(s[2]), s[3], s[4]); got != int(s[5]) {
+		if got := Seeds(s[0], Fit{Deviation: s[1]}, int(s[2]), s[3], s[4]); got != int(s[5]) {
 			t.Errorf("a difference of %v at a deviation of %v with %v rows needs %d seeds, want %v", s[0], s[1], s[2],
 				got, s[5])
+		}
+	}
+	// With terms for seeds 6 seeds find 2 deviations with power 0.789, and 3 seeds find 4 with 0.705 (noncentral t).
+	for difference, want := range map[float64]int{2: 7, 4: 4} {
+		if got := Seeds(difference, Fit{Deviation: 1, Seeds: true}, 2, 0.05, 0.8); got != want {
+			t.Errorf("a difference of %v with terms for seeds needs %d seeds, want %d", difference, got, want)
 		}
 	}
 }

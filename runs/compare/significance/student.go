@@ -48,12 +48,16 @@ func Detectable(err, freedom, level, power float64) float64 {
 	return found(freedom, level, power) * err
 }
 
-// Seeds is the number of seeds that each of a number of rows needs for Linear, without terms for seeds, to find a true
-// difference of two rows in the share power of all experiments, where residuals have a known standard deviation; 0
-// where more than 100,000 are needed.
-func Seeds(difference, deviation float64, rows int, level, power float64) int {
+// Seeds is the number of seeds that each of a number of rows needs for Linear to find a true difference of two rows in
+// the share power of all experiments, where residuals lie as those of a fit, with terms for seeds if it has them; 0 where
+// more than 100,000 are needed.
+func Seeds(difference float64, fit Fit, rows int, level, power float64) int {
+	free := rows
+	if fit.Seeds {
+		free--
+	}
 	detects := func(n int) bool {
-		return found(float64(rows*(n-1)), level, power)*deviation*math.Sqrt(2/float64(n)) <= math.Abs(difference)
+		return found(float64(free*(n-1)), level, power)*fit.Deviation*math.Sqrt(2/float64(n)) <= math.Abs(difference)
 	}
 	const most = 100_000
 	n := 2 + sort.Search(most-1, func(i int) bool { return detects(i + 2) })
