@@ -2,12 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/aperture-ml/aperture/runs/compare/significance"
@@ -114,6 +117,28 @@ func TestOlder(t *testing.T) {
 	c, _ := asJSON(t, folder, "-quick")
 	if len(c.Rows) != 3 || len(c.Rows[0].Seeds) != 3 || len(c.Rows[2].Notes) != 0 {
 		t.Errorf("the rows are %+v", c.Rows)
+	}
+}
+
+// gone is a pipe whose reader has gone.
+type gone struct{}
+
+func (gone) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+// TestSavesBeforeItShows: the page and the pictures are there when nobody reads what is shown.
+func TestSavesBeforeItShows(t *testing.T) {
+	folder := t.TempDir()
+	page, pictures := filepath.Join(folder, "page.html"), filepath.Join(folder, "pictures")
+	f, err := parse([]string{fewRuns(t), "-quick", "-out", page, "-pictures", pictures}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run(f, gone{}, io.Discard); !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("nobody read it: %v", err)
+	}
+	drawn, err := filepath.Glob(filepath.Join(pictures, "*"))
+	if _, missing := os.Stat(page); missing != nil || len(drawn) == 0 || err != nil {
+		t.Errorf("%v, %d pictures, %v", missing, len(drawn), err)
 	}
 }
 

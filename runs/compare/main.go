@@ -7,6 +7,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -130,6 +131,12 @@ func run(f *flags, out, log io.Writer) error {
 	case f.Power > 0:
 		write = func(w io.Writer) error { return c.needed(w, f.Power) }
 	}
+	// What is saved comes before what is shown, whose reader may be gone.
+	return errors.Join(c.save(f, log), c.show(f, write, out, log))
+}
+
+// show writes one form of the comparison.
+func (c *comparison) show(f *flags, write func(io.Writer) error, out, log io.Writer) error {
 	if err := write(out); err != nil {
 		return err
 	}
@@ -138,6 +145,11 @@ func run(f *flags, out, log io.Writer) error {
 			fmt.Fprintln(log, doubt)
 		}
 	}
+	return nil
+}
+
+// save writes the pictures and the page that are asked for.
+func (c *comparison) save(f *flags, log io.Writer) error {
 	if f.Pictures != "" {
 		count, err := c.pictures(f.Pictures)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aperture-ml/aperture/models/language"
@@ -72,6 +73,10 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 	if f.Data != "" {
 		d.Dir, d.Sample = f.Data, false
 	}
+	if err := f.named(c, d.Sample); err != nil {
+		model.Free()
+		return nil, err
+	}
 	if f.given.Changed("valid") {
 		d.Valid = f.Valid
 	}
@@ -94,6 +99,24 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 		return nil, err
 	}
 	return &evaluation{f, model, texts, progress}, nil
+}
+
+// named refuses the names of texts where none are read by them: the built-in sample's texts have no names, and an
+// imported model has no texts at all.
+func (f *flags) named(c experiment.Config, sample bool) error {
+	switch {
+	case !sample:
+		return nil
+	case c.Preset == "imported":
+		return command.Usagef("%s was imported, and no text came with it: -data names the folder that holds yours", f.Run)
+	case f.Valid != "" && f.given.Changed("valid"):
+		return command.Usagef("-valid=%s: %s was trained on the built-in sample; to score a text of yours, -data names its "+
+			"folder", f.Valid, f.Run)
+	case len(f.Test) > 0:
+		return command.Usagef("-test=%s: %s was trained on the built-in sample; to score texts of yours, -data names their "+
+			"folder", strings.Join(f.Test, ","), f.Run)
+	}
+	return nil
 }
 
 // ofTheRun refuses texts that are not those that the run has results of: what is kept beside these is compared.

@@ -339,6 +339,30 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestTextsOfTheSample: no file is named by what scores the sample, and an imported model has no sample.
+func TestTextsOfTheSample(t *testing.T) {
+	for _, c := range []struct {
+		arguments, preset string
+		sample            bool
+		want              string
+	}{
+		{"-run=x", "quick", true, ""}, {"-run=x -valid=", "quick", true, ""}, {"-run=x -data=d -test=t", "quick", false, ""},
+		{"-run=x -valid=mine", "quick", true, "-valid=mine: x was trained on the built-in sample"},
+		{"-run=x -test=mine,other", "quick", true, "-test=mine,other: x was trained on the built-in sample"},
+		{"-run=x", "imported", true, "no text came with it: -data names"},
+		{"-run=x -data=d", "imported", false, ""},
+	} {
+		f, err := parse(strings.Fields(c.arguments), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = f.named(experiment.Config{Preset: c.preset}, c.sample)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s of %s: %v, want %q", c.arguments, c.preset, err, c.want)
+		}
+	}
+}
+
 // TestWindows: a GPT's texts are scored in windows as in training, or in those that -stride asks for.
 func TestWindows(t *testing.T) {
 	folder := trained(t, "-method=mle", "-set=model.kind=gpt", "-set=model.heads=2", "-set=model.ffn_width=20",

@@ -119,7 +119,8 @@ func run(f *flags) error {
 		return &command.UsageError{Err: err}
 	}
 	f.Device = string(device)
-	log := slog.New(slog.NewJSONHandler(command.Screen(os.Stderr), nil))
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a log that nobody reads any more ends nothing
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	stop := make(chan os.Signal, 2)
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
 	reload := make(chan os.Signal, 1)
@@ -205,9 +206,12 @@ func (a *app) drain(server *http.Server, stop <-chan os.Signal) error {
 	return closed
 }
 
-// name and folder of a -model.
+// name and folder of a -model, which a folder with an equals sign in its name is as a whole.
 func named(given string) (name, folder string) {
-	if name, folder, found := strings.Cut(given, "="); found && !strings.Contains(name, "/") {
+	if at, err := os.Stat(given); err == nil && at.IsDir() {
+		return "", given
+	}
+	if name, folder, found := strings.Cut(given, "="); found && folder != "" && !strings.Contains(name, "/") {
 		return name, folder
 	}
 	return "", given

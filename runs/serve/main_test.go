@@ -67,6 +67,20 @@ func TestBadUsage(t *testing.T) {
 	}
 }
 
+// TestNamed: a folder with an equals sign in its name is a folder.
+func TestNamed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("a=b/lr=0.1", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for given, want := range map[string][2]string{"a=b": {"", "a=b"}, "a=b/lr=0.1": {"", "a=b/lr=0.1"}, "m=run": {"m", "run"},
+		"m=a=b": {"m", "a=b"}, "m=": {"", "m="}, "runs/x=1": {"", "runs/x=1"}} {
+		if name, folder := named(given); [2]string{name, folder} != want {
+			t.Errorf("-model %s is %q in %q, want %q", given, name, folder, want)
+		}
+	}
+}
+
 // TestLibreTranslate: the answers have LibreTranslate's shapes, for JSON and forms, strings and arrays.
 func TestLibreTranslate(t *testing.T) {
 	a := started(t)

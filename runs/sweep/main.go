@@ -100,8 +100,7 @@ func runSearch(ctx context.Context, s *search, f *flags, out, log io.Writer) err
 		if f.CSV {
 			return w.csv(out)
 		}
-		_, err = io.WriteString(out, w.table())
-		return err
+		return w.show(out)
 	}
 	w, err := open(s, f, log)
 	if err != nil {
@@ -111,6 +110,14 @@ func runSearch(ctx context.Context, s *search, f *flags, out, log io.Writer) err
 	if err := w.work(ctx); err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, w.table())
+	return w.show(out)
+}
+
+// show prints the table.
+func (w *sweep) show(out io.Writer) error {
+	table, err := w.table()
+	if err == nil {
+		_, err = io.WriteString(out, table)
+	}
 	return err
 }

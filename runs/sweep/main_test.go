@@ -247,6 +247,13 @@ model.input_noise_end = [0.1]`), "-out", out)
 	if !strings.Contains(table, "| mle | 6 of 6 | 0 |") {
 		t.Errorf("the table:\n%s", table)
 	}
+	if err := os.WriteFile(filepath.Join(out, "rung-1.json"), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if shown, _, err := swept(t, filepath.Join(out, searchFile), "-out", out, "-table"); err == nil || shown != "" ||
+		!strings.Contains(err.Error(), "rung-1.json") {
+		t.Errorf("with a damaged file of what went on: %v\n%s", err, shown)
+	}
 }
 
 // checkProgress: the first job that ends is the first-th, each one after it counts one more, and the last is the last

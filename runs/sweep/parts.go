@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // part is one search of a file that names several: sweeps = ["FILE.toml", ...], beside it.
@@ -38,6 +40,12 @@ func runParts(ctx context.Context, all []part, out, log io.Writer) error {
 		}
 		if len(s.Sweeps) > 0 {
 			return fmt.Errorf("%s names searches, and is one of another file's: name them there", p.flags.file)
+		}
+		for _, other := range all[:i] {
+			if other.flags.Out == p.flags.Out {
+				return command.Usagef("%s and %s would both be in %s: give one another name, or leave it out",
+					other.flags.file, p.flags.file, p.flags.Out)
+			}
 		}
 		searches[i] = s
 	}

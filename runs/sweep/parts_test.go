@@ -51,6 +51,7 @@ func TestParts(t *testing.T) {
 		"sweeps = [\"one.toml\"]\n[keys]\na.b = [1]\n": "move them there",
 		"sweeps = [\"none.toml\"]\n":                   "none.toml",
 		"sweeps = [\"all.toml\"]\n":                    "names searches",
+		"sweeps = [\"one.toml\", \"./one.toml\"]\n":    "would both be in",
 	} {
 		if _, _, err := swept(t, put("bad.toml", text), "-out", filepath.Join(folder, "bad")); err == nil ||
 			!strings.Contains(err.Error(), want) {

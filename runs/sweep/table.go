@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
@@ -34,10 +35,10 @@ func (w *sweep) progress(j job, o outcome, seconds float64) string {
 
 // table says in Markdown how far each method is: its trials, its best in validation, and the chosen's scores over
 // seeds.
-func (w *sweep) table() string {
+func (w *sweep) table() (string, error) {
 	going, err := w.standing()
 	if err != nil {
-		return err.Error() + "\n"
+		return "", err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "| method | trials | failed | best valid %s | with | seeds | valid loss | test |\n", w.Score)
@@ -66,7 +67,16 @@ func (w *sweep) table() string {
 	fmt.Fprintf(&b, "\n%s search, chosen by the validation %s; control %s. Scores are means over seeds, "+
 		"with their standard deviation.\n", w.Search, w.Score, w.Control)
 	fmt.Fprintf(&b, "go run ./runs/compare %s compares what was chosen.\n", command.ShellLine(filepath.Join(w.folder, chosenDir)))
-	return b.String()
+	return b.String(), nil
+}
+
+// writeTable writes the table into the sweep's folder.
+func (w *sweep) writeTable() error {
+	table, err := w.table()
+	if err != nil {
+		return err
+	}
+	return files.Write(filepath.Join(w.folder, tableFile), []byte(table))
 }
 
 // overSeeds are the scores of the chosen over the seeds that have been tested.

@@ -248,8 +248,9 @@ func (w *sweep) trialFolder(t trial) string { return filepath.Join(w.folder, tri
 // work does what is left: the stages of the search, then the chosen with all seeds and the test texts.
 func (w *sweep) work(ctx context.Context) error {
 	fmt.Fprintf(w.log, "%d trials of each of %d methods, and %d chosen runs to test; %s has the table, "+
-		"and sweep %s -table prints it\n",
-		w.left(0), len(w.Methods), w.Seeds*len(w.Methods), filepath.Join(w.folder, tableFile), w.file)
+		"and %s prints it\n",
+		w.left(0), len(w.Methods), w.Seeds*len(w.Methods), filepath.Join(w.folder, tableFile),
+		command.ShellLine("sweep", w.file, "-out", w.folder, "-table"))
 	w.total = w.Seeds
 	for stage := range w.stages() {
 		w.total += w.left(stage)
@@ -310,7 +311,7 @@ func (w *sweep) do(ctx context.Context, jobs []job) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	return files.Write(filepath.Join(w.folder, tableFile), []byte(w.table()))
+	return w.writeTable()
 }
 
 // ended records how a job ended, tells it, and writes the table anew. A run that failed is no error of the sweep.
@@ -335,5 +336,5 @@ func (w *sweep) ended(j job, seconds float64, err error) error {
 	w.done++
 	w.pending, w.spent, w.made = w.pending-j.weight, w.spent+seconds, w.made+j.weight
 	fmt.Fprintln(w.log, w.progress(j, o, seconds))
-	return files.Write(filepath.Join(w.folder, tableFile), []byte(w.table()))
+	return w.writeTable()
 }

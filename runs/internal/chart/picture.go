@@ -132,7 +132,7 @@ func Save(folder string, plots []Plot) error {
 		return err
 	}
 	for _, p := range plots {
-		if err := os.WriteFile(filepath.Join(folder, p.Name), p.PNG, 0o666); err != nil {
+		if err := files.Write(filepath.Join(folder, p.Name), p.PNG); err != nil {
 			return err
 		}
 	}
