@@ -223,7 +223,7 @@ func (e *endpoint) judge(s *scored, control string) (rows [][]string, planned bo
 	return rows, planned, nil
 }
 
-// besideLevel is p with the digits that a level of a look has, 0.05 apart.
+// besideLevel is p with the four digits of a look's level; beside 0.05 it is as in other tables.
 func besideLevel(p, level float64) string {
 	switch {
 	case level == 0.05 || math.IsNaN(p):
