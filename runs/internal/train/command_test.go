@@ -64,7 +64,7 @@ func TestResultsAndFolder(t *testing.T) {
 	want := "{best {epoch float64, loss float64, seconds float64, step float64}, checkpoint string, code {commit " +
 		"string, dirty bool}, data {name string, sha256 {test.de string, test.en string, train.de string, train.en " +
 		"string, valid.de string, valid.en string}, synthetic bool}, epochs float64, isotropy {frobenius float64, i1 " +
-		"float64, i2 float64, iso_score float64, mean_cosine float64, mean_share float64, sigma_ratio float64}, " +
+		"float64, i1_both_signs float64, i2 float64, i2_both_signs float64, iso_score float64, mean_cosine float64, mean_share float64, sigma_ratio float64}, " +
 		"method string, params float64, peak_device_bytes <nil>, peak_rss_bytes float64, preset string, run string, seed float64, " +
 		"singular_values [16 float64], test {test {bleu float64, bleu_signature string, bleu_tok float64, " +
 		"chrf float64, f1 {0 float64, 1 float64, 10-99 float64, 100-999 float64, 1000+ <nil>, 2 float64, 3 " +
