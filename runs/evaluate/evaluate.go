@@ -107,7 +107,7 @@ func (f *flags) named(c experiment.Config, sample bool) error {
 	switch {
 	case !sample:
 		return nil
-	case c.Preset == "imported":
+	case c.Preset == experiment.Imported:
 		return command.Usagef("%s was imported, and no text came with it: -data names the folder that holds yours", f.Run)
 	case f.Valid != "" && f.given.Changed("valid"):
 		return command.Usagef("-valid=%s: %s was trained on the built-in sample; to score a text of yours, -data names its "+

@@ -349,8 +349,8 @@ func TestTextsOfTheSample(t *testing.T) {
 		{"-run=x", "quick", true, ""}, {"-run=x -valid=", "quick", true, ""}, {"-run=x -data=d -test=t", "quick", false, ""},
 		{"-run=x -valid=mine", "quick", true, "-valid=mine: x was trained on the built-in sample"},
 		{"-run=x -test=mine,other", "quick", true, "-test=mine,other: x was trained on the built-in sample"},
-		{"-run=x", "imported", true, "no text came with it: -data names"},
-		{"-run=x -data=d", "imported", false, ""},
+		{"-run=x", experiment.Imported, true, "no text came with it: -data names"},
+		{"-run=x -data=d", experiment.Imported, false, ""},
 	} {
 		f, err := parse(strings.Fields(c.arguments), io.Discard)
 		if err != nil {

@@ -48,7 +48,7 @@ func write(folder string, m *exchange.Model) error {
 // configuration says what the model is, in keys of an experiment.
 func configuration(m *exchange.Model) experiment.Config {
 	c := experiment.Default()
-	c.Run, c.Preset, c.Data.TextSettings = "own", "imported", m.Text
+	c.Run, c.Preset, c.Data.TextSettings = "own", experiment.Imported, m.Text
 	x := &c.Model
 	x.Kind, x.Width, x.FFNWidth, x.Heads = "transformer", m.Width, m.FFNWidth, m.Heads
 	x.EncoderLayers, x.DecoderLayers, x.MaxPositions = m.EncoderLayers, m.DecoderLayers, m.MaxPositions

@@ -46,7 +46,7 @@ func writeGPT(folder string, m *exchange.GPT2) error {
 // gptConfiguration says what the model is, in keys of an experiment.
 func gptConfiguration(m *exchange.GPT2) experiment.Config {
 	c := experiment.Default()
-	c.Run, c.Preset, c.Data.Units, c.Data.Sample = "wikitext103", "imported", "bytes-bpe", true
+	c.Run, c.Preset, c.Data.Units, c.Data.Sample = "wikitext103", experiment.Imported, "bytes-bpe", true
 	x := &c.Model
 	x.Kind, x.Width, x.FFNWidth, x.Heads, x.Layers = "gpt", m.Width, m.FFNWidth, m.Heads, m.Layers
 	x.MaxPositions, x.Positions, x.Activation, x.NormEpsilon = m.MaxPositions, "learned", m.Activation, m.Epsilon

@@ -119,7 +119,7 @@ func run(f *flags) error {
 		return &command.UsageError{Err: err}
 	}
 	f.Device = string(device)
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a log that nobody reads any more ends nothing
+	command.OutliveReaders() // of the log
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	stop := make(chan os.Signal, 2)
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)

@@ -61,8 +61,7 @@ func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(arrived, syscall.SIGHUP)
 	}
-	// Until the process ends: its last sentence goes to that pipe too. Ignoring the signal would make children ignore it.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	OutliveReaders()
 	done := make(chan struct{})
 	go func() {
 		var first time.Time
@@ -88,6 +87,10 @@ func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 		cancel(nil)
 	}
 }
+
+// OutliveReaders makes a write to a closed pipe an error, which no longer ends the process: until that ends, since its
+// last sentence goes to such a pipe too. To ignore the signal instead would make children ignore it.
+func OutliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // Screen writes to w, where a program of an Interruptible context shows its log. Once a pipe there has lost its reader
 // the process gets SIGHUP, which is what a closed terminal sends; under nohup it goes on without a screen.

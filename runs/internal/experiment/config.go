@@ -16,6 +16,9 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
+// Imported is the preset of a run that runs/import made of another program's model, which comes without texts.
+const Imported = "imported"
+
 // Config is a whole experiment: with the same data, code and machine it gives the same results. Run and Preset say
 // where it came from; every other key stands in a section.
 //
