@@ -131,21 +131,60 @@ func TestClaimsRefuse(t *testing.T) {
 	}
 }
 
-// TestCommittedClaims: the table of docs/results/README.md is what -claims makes of the scores beside it.
+// TestCommittedClaims: the tables of claims are what -claims makes of the scores beside them, and README.md has the means
+// and intervals of the first look.
 func TestCommittedClaims(t *testing.T) {
-	const results = "../../docs/results"
-	c, err := readClaims(results + "/claims.toml")
+	const results = "../../docs/results/"
+	c, err := readClaims(results + "claims.toml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, _, err := c.judge([]string{results + "/multi30k/all.csv", results + "/ptb/all.csv"})
+	for page, scores := range map[string][]string{
+		"README.md":            {results + "multi30k/all.csv", results + "ptb/all.csv"},
+		"evidence-multi30k.md": {results + "evidence-multi30k/all.csv"},
+	} {
+		table, _, err := c.judge(scores)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(results + page)
+		if err != nil || !strings.Contains(string(text), "\n\n"+table.Markdown()+"\n") {
+			t.Errorf("%v: docs/results/%s lacks what `go run ./runs/compare -claims docs/results/claims.toml %s` prints:\n%s",
+				err, page, strings.Join(scores, " "), table.Markdown())
+		}
+		if page == "README.md" {
+			continue
+		}
+		first, err := os.ReadFile("../../README.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(table.Markdown()) {
+			cells := strings.Split(line, " | ")
+			if len(cells) < 6 || !strings.Contains(cells[4], "±") {
+				continue
+			}
+			_, interval, _ := strings.Cut(strings.TrimSuffix(cells[5], ")"), "(")
+			for _, want := range []string{cells[3], cells[4] + " | " + interval + " |"} {
+				if !strings.Contains(string(first), want) {
+					t.Errorf("README.md lacks %q", want)
+				}
+			}
+		}
+	}
+}
+
+// TestCommittedScores: all.csv of the first look is what -csv makes of the runs that are kept, but for tests that read
+// the texts themselves.
+func TestCommittedScores(t *testing.T) {
+	const folder = "../../docs/results/evidence-multi30k/"
+	out, _, err := compared(t, folder+"chosen", "-csv")
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(results + "/README.md")
-	if err != nil || !strings.Contains(string(page), "\n\n"+table.Markdown()+"\n") {
-		t.Errorf("%v: docs/results/README.md lacks what `go run ./runs/compare -claims docs/results/claims.toml "+
-			"docs/results/multi30k/all.csv docs/results/ptb/all.csv` prints:\n%s", err, table.Markdown())
+	committed, err := os.ReadFile(folder + "all.csv")
+	if err != nil || string(committed) != out {
+		t.Errorf("%v: all.csv is stale: go run ./runs/compare docs/results/evidence-multi30k/chosen -csv", err)
 	}
 }
 

@@ -7,9 +7,17 @@ import (
 	"testing"
 )
 
-// TestCommittedForest: the picture of all differences is what -forest makes of the scores beside it.
+// TestCommittedForest: the pictures of differences are what -forest makes of the scores beside them.
 func TestCommittedForest(t *testing.T) {
 	const results = "../../docs/results"
+	look, err := forest([]string{results + "/evidence-multi30k/all.csv"}, "mle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if committed, err := os.ReadFile(results + "/evidence-multi30k/forest.svg"); err != nil ||
+		string(committed) != look.File() {
+		t.Errorf("%v: docs/results/evidence-multi30k/forest.svg is stale", err)
+	}
 	drawing, err := forest([]string{results + "/multi30k/all.csv", results + "/ptb/all.csv"}, "mle")
 	if err != nil {
 		t.Fatal(err)
