@@ -23,7 +23,12 @@ type BPEOptions struct {
 	Dropout float64
 	// Seed starts the random numbers of Dropout: those of Python's random.seed.
 	Seed int64
+	// Remember is about how many bytes are spent on words whose units are known; 0 means 768 MB, for whole corpora.
+	Remember int
 }
+
+// rememberUsually suits whole corpora.
+const rememberUsually = 768 << 20
 
 // BPE segments words with byte-pair codes. It is not safe for concurrent use: it has a cache and draws random numbers.
 type BPE struct {
@@ -57,7 +62,7 @@ func NewBPE(codes *Codes, opts BPEOptions) (*BPE, error) {
 		table:     newMergeTable(codes),
 		separator: opts.Separator,
 		dropout:   opts.Dropout,
-		cache:     newUnitCache(),
+		cache:     newUnitCache(cmp.Or(opts.Remember, rememberUsually)),
 	}
 	if len(opts.Vocabulary) > 0 {
 		b.vocabulary = newUnitSplitter(codes, opts.Vocabulary, opts.Separator)

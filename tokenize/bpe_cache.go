@@ -60,7 +60,8 @@ type unitCache struct {
 	slots []cacheSlot // open addressing, a power of two, at most half full
 	used  int
 	text  []byte
-	limit int // bytes of text that are remembered
+	size  int // bytes of text, but at least wordSize for each word
+	limit int // of size
 }
 
 type cacheSlot struct {
@@ -69,11 +70,13 @@ type cacheSlot struct {
 	word, units uint16 // lengths; a word is never empty, so 0 marks a free slot
 }
 
-// cacheLimit bounds the text that a BPE remembers. A full cache is emptied: what is frequent comes back soon.
-const cacheLimit = 1 << 28
+// wordSize is half of what a word's slots take at most: four slots of 12 bytes, after the table has grown.
+const wordSize = 24
 
-func newUnitCache() unitCache {
-	return unitCache{slots: make([]cacheSlot, 1<<14), limit: cacheLimit}
+// newUnitCache makes a cache that takes about remember bytes, at most two thirds of them for slots. A full cache is
+// emptied: what is frequent comes back soon.
+func newUnitCache(remember int) unitCache {
+	return unitCache{slots: make([]cacheSlot, 1<<14), limit: remember / 3}
 }
 
 // get returns the units of a word, or else the slot that put should fill.
@@ -97,11 +100,12 @@ func (c *unitCache) put(free int, hash uint32, word, units []byte) {
 	if max(len(word), len(units)) > math.MaxUint16 {
 		return
 	}
-	if len(c.text) > c.limit {
+	if c.size > c.limit {
 		clear(c.slots)
-		c.used, c.text = 0, c.text[:0]
+		c.used, c.size, c.text = 0, 0, c.text[:0]
 		return
 	}
+	c.size += max(wordSize, len(word)+len(units))
 	c.slots[free] = cacheSlot{hash, uint32(len(c.text)), uint16(len(word)), uint16(len(units))}
 	c.text = append(append(c.text, word...), units...)
 	if c.used++; 2*c.used > len(c.slots) {

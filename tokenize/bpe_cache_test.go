@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 func scanWords(s *wordScanner, line string) (words []string, hashes []uint32) {
@@ -42,7 +43,7 @@ func TestWordScanner(t *testing.T) {
 }
 
 func TestUnitCache(t *testing.T) {
-	c := newUnitCache()
+	c := newUnitCache(1 << 30)
 	var s wordScanner
 	known := func(word string) (string, bool) {
 		s.reset(word)
@@ -71,5 +72,25 @@ func TestUnitCache(t *testing.T) {
 	}
 	if units, ok := known("word7"); !ok || units != "of word7" {
 		t.Errorf("after that word7 has units %q, %v", units, ok)
+	}
+}
+
+// TestUnitCacheIsBounded: a cache that meets a million words keeps to its bytes, whether they are short or long.
+func TestUnitCacheIsBounded(t *testing.T) {
+	const remember = 3 << 20
+	for _, length := range []int{4, 60} {
+		c := newUnitCache(remember)
+		most := 0
+		for i := range 1_000_000 {
+			word := fmt.Appendf(nil, "%0*x", length, i)
+			hash := uint32(i) * 2654435761
+			if _, free, ok := c.get(word, hash); !ok {
+				c.put(free, hash, word, []byte("u"))
+			}
+			most = max(most, len(c.text)+len(c.slots)*int(unsafe.Sizeof(cacheSlot{})))
+		}
+		if most > remember*5/4 || most < remember/3 {
+			t.Errorf("words of %d bytes take %d bytes, want at most about %d", length, most, remember)
+		}
 	}
 }

@@ -156,6 +156,24 @@ func cjk(r rune, _ int) bool {
 	return false
 }
 
+// StandIn is a word, another one for each number, in whose place text is put after detokenising: without case, and with
+// the ends of text in all that decides where spaces are, which is whether they are letters or digits, or of a script
+// without spaces.
+func StandIn(text string, number rune) string {
+	as := func(r rune, letters charClass) string {
+		switch {
+		case cjk(r, 0):
+			return string(0x20000 + number) // Chinese characters
+		case classes().of(r)&letters != 0:
+			return string(0x17000 + number) // Tangut
+		}
+		return string(0xF0000 + number) // private use
+	}
+	first, _ := utf8.DecodeRuneInString(text)
+	last, _ := utf8.DecodeLastRuneInString(text)
+	return as(first, alphabetic) + as(last, alphanumeric)
+}
+
 // unescapeMoses undoes the tokenizer's escapes, also of older versions, in one pass, as Moses does by leaving &amp; for
 // the end.
 var unescapeMoses = strings.NewReplacer("&apos;", "'", "&quot;", `"`, "&amp;", "&", "&lt;", "<", "&gt;", ">",

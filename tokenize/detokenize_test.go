@@ -1,6 +1,9 @@
 package tokenize
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestDetokenize(t *testing.T) {
 	for _, test := range []struct{ language, input, want string }{
@@ -28,5 +31,27 @@ func TestDetokenize(t *testing.T) {
 	}
 	if !NewDetokenizer("fr").OwnRules() || NewDetokenizer("de").OwnRules() {
 		t.Error("French has rules of its own, German has none")
+	}
+}
+
+// TestStandIn: a line with a stand-in, the text put in its place afterwards, has the spaces that it has with the text.
+func TestStandIn(t *testing.T) {
+	for _, text := range []string{"anna", "2nd", "l2", "x-", "(x)", "日本", "한국", "é"} {
+		for _, test := range []struct{ language, input string }{
+			{"en", "_ &apos;s dog"}, {"en", "the _ , _ and &quot; _ &quot; ."}, {"fr", "l&apos; _ : _ !"}, {"it", "l&apos; _"},
+			{"de", "_ &apos;s"}, {"zh", "中文 _ 字 _ a"}, {"ko", "한국 _ 어"},
+		} {
+			d := NewDetokenizer(test.language)
+			want := d.Detokenize(strings.ReplaceAll(test.input, "_", text))
+			parts := strings.Split(test.input, "_")
+			line, put := parts[0], []string{}
+			for i, part := range parts[1:] {
+				in := StandIn(text, rune(i))
+				line, put = line+in+part, append(put, in, text)
+			}
+			if got := strings.NewReplacer(put...).Replace(d.Detokenize(line)); got != want {
+				t.Errorf("%s %q with %q: %q, want %q", test.language, test.input, text, got, want)
+			}
+		}
 	}
 }

@@ -23,8 +23,7 @@ type Encoder struct {
 
 // NewEncoder makes one whose cache of words takes about remember bytes. A nil BPE leaves words whole.
 func NewEncoder(b *BPE, v *Vocabulary, remember int) *Encoder {
-	e := &Encoder{bpe: b, vocabulary: v, cache: newUnitCache()}
-	e.cache.limit = remember / 3 // the words need twice as much as their text
+	e := &Encoder{bpe: b, vocabulary: v, cache: newUnitCache(remember)}
 	if b != nil && b.vocabulary == nil && len(b.glossaries) == 0 && b.dropout == 0 && !b.table.oldStyle {
 		e.inner, e.last = make([]int32, b.table.symbols), make([]int32, b.table.symbols)
 	}

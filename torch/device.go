@@ -171,13 +171,14 @@ func folderOf(library string) string {
 }
 
 // gotorch's own init asks for half of the CPUs.
-func init() { C.ap_set_threads(C.int(runtime.NumCPU())) }
+func init() { C.ap_set_threads(C.int(runtime.GOMAXPROCS(0))) }
 
 // SetThreads sets the number of threads of one operator, which at first and for
-// n = 0 is one for each CPU that this process may use.
+// n = 0 is GOMAXPROCS: one for each CPU that this process may use, by its affinity
+// and its control group's quota.
 func SetThreads(n int) {
 	if n == 0 {
-		n = runtime.NumCPU()
+		n = runtime.GOMAXPROCS(0)
 	}
 	// The torch thread has a pool of its own.
 	Do(func() { check("SetThreads", C.ap_set_threads(C.int(n))) })

@@ -64,7 +64,8 @@ func TestMakeFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, in := range []string{file, filepath.Join(file, "below")} {
-		if err := MakeFolder(in); err == nil || !strings.Contains(err.Error(), file) {
+		if err := MakeFolder(in); err == nil ||
+			!strings.HasPrefix(err.Error(), file+" is a file, where a folder is wanted: ") {
 			t.Errorf("%s: %v", in, err)
 		}
 	}

@@ -156,7 +156,11 @@ func (w *Writer) Discard() {
 func MakeFolder(path string) error {
 	var above []string
 	for folder := filepath.Clean(path); ; folder = filepath.Dir(folder) {
-		if _, err := os.Stat(folder); err == nil || folder == filepath.Dir(folder) {
+		info, err := os.Stat(folder)
+		if err == nil && !info.IsDir() {
+			return fmt.Errorf("%s is a file, where a folder is wanted: name another path, or remove the file", folder)
+		}
+		if err == nil || folder == filepath.Dir(folder) {
 			break
 		}
 		above = append(above, filepath.Dir(folder))

@@ -38,8 +38,13 @@ func (m *Model) ScoreWithCache(ids []int32, thetas []float64, window int) (Cache
 	}
 	out.Pointer = make([][]float64, len(thetas))
 	var history torch.Tensor // [at most window,D], kept
-	var words []int32        // that came after its states
-	m.Read(text, m.rows(1), func(states torch.States, targets torch.Tensor) {
+	defer func() {
+		if history.Defined() {
+			torch.Free(history)
+		}
+	}()
+	var words []int32 // that came after its states
+	m.Read(text, 0, func(states torch.States, targets torch.Tensor) {
 		for _, x := range m.Output.NLL(states, targets).Float64s() {
 			out.LogVocabulary = append(out.LogVocabulary, -x)
 		}
@@ -71,9 +76,6 @@ func (m *Model) ScoreWithCache(ids []int32, thetas []float64, window int) (Cache
 		history = rest
 		words = slices.Clone(words[max(0, before+n-window):])
 	})
-	if history.Defined() {
-		torch.Free(history)
-	}
 	return out, nil
 }
 

@@ -41,7 +41,18 @@ func (m *Model) Dynamic(training []int32, chunk, limit int) (*DynamicModel, erro
 	if err != nil {
 		return nil, err
 	}
+	whole := false // an operator may fail for want of memory
+	defer func() {
+		if !whole {
+			copied.Free()
+		}
+	}()
 	f := &DynamicModel{copied, torch.NewDynamic(copied.Params.Tensors())}
+	defer func() {
+		if !whole {
+			f.weights.Free()
+		}
+	}()
 	done := 0
 	f.read(text, chunk, func(loss torch.Tensor, _ float64) bool {
 		loss.Backward()
@@ -51,6 +62,7 @@ func (m *Model) Dynamic(training []int32, chunk, limit int) (*DynamicModel, erro
 		return done != limit
 	})
 	f.weights.Finish()
+	whole = true
 	return f, nil
 }
 
@@ -86,6 +98,15 @@ func (f *DynamicModel) Stride(chunk int) int {
 		return 0
 	}
 	return min(chunk, f.model.Settings.Train.BPTT)
+}
+
+// TargetLength is how many tokens a network that sees the chunks of a text reads at a time while the weights follow it,
+// and 0 for other networks. As the train.bptt of a model it gives [Model.NLL] the same chunks.
+func (f *DynamicModel) TargetLength(chunk int) int {
+	if !f.model.kind.seesChunks {
+		return 0
+	}
+	return chunk
 }
 
 // read takes a text through the network in evaluation, with gradients, and hands the mean loss and the summed clean one

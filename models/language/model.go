@@ -173,13 +173,19 @@ func (m *Model) simplified() (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	whole := false
+	defer func() {
+		if !whole {
+			p.Free()
+		}
+	}()
 	scope := torch.OpenScope()
 	defer scope.Close()
 	values := m.Params.Map()
 	m.Output.Simplify(values)
 	if err := p.Params.Load(values); err != nil {
-		p.Free()
 		return nil, err
 	}
+	whole = true
 	return p, nil
 }

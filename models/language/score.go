@@ -76,9 +76,12 @@ func (m *Model) SharedNLL(p *parallel.Peers, text corpus.Columns) (sum float64, 
 	return sum, tokens, nil
 }
 
-// Read takes a text through the network in chunks of the given number of rows, in evaluation and without gradients, and
-// hands the states and targets [N] of each to visit, whose tensors live until it returns.
+// Read takes a text through the network in chunks of the given number of rows (0: those of [Model.NLL]), in evaluation
+// and without gradients, and hands the states and targets [N] of each to visit, whose tensors live until it returns.
 func (m *Model) Read(text corpus.Columns, rows int, visit func(states torch.States, targets torch.Tensor)) {
+	if rows == 0 {
+		rows = m.rows(text.Count)
+	}
 	torch.NoGrad(func() {
 		m.read(text, 0, text.Count, rows, func(states torch.States, targets torch.Tensor) bool {
 			visit(states, targets)

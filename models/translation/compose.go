@@ -97,9 +97,9 @@ func (t *Translator) compose(
 		return text, tokens
 	}
 	spans := t.locate(h.IDs, d)
-	standIn := rune(0xF0000) // of a private-use area: a word that detokenising leaves alone
 	var replace []string
 	var written []token
+	used := rune(0)
 	for i := 0; i < len(parts); {
 		at := slices.IndexFunc(spans, func(s span) bool { return s.first == i })
 		if at < 0 {
@@ -107,16 +107,16 @@ func (t *Translator) compose(
 			i++
 			continue
 		}
-		for strings.ContainsRune(text, standIn) {
-			standIn++
+		in := ""
+		for ; in == "" || strings.Contains(text, in); used++ {
+			in = tokenize.StandIn(spans[at].text, used)
 		}
-		word := string(standIn)
+		word := in
 		if i == 0 || !side.Joined(parts[i-1].text, parts[i].text) {
 			word = side.Word(word)
 		}
 		written = append(written, token{word, i, spans[at].end})
-		replace = append(replace, string(standIn), spans[at].text)
-		standIn++
+		replace = append(replace, in, spans[at].text)
 		i = spans[at].end
 	}
 	tokens = compact(wordsOf(side, written), o)

@@ -48,6 +48,9 @@ func (m *served) passage(ctx context.Context, r Request, how Splitting) (pieces 
 	// add takes a sentence that begins at a byte of the text.
 	var add func(s tokenize.Sentence, from int) error
 	add = func(s tokenize.Sentence, from int) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		p := piece{gap: s.Gap, words: words}
 		inside := within(spans, from, from+len(s.Text))
 		if s.Text != "" {

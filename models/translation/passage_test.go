@@ -1,10 +1,13 @@
 package translation
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -38,8 +41,9 @@ func TestJoined(t *testing.T) {
 	}
 }
 
-// TestLanguageCodes: a code of the language to translate into stands before each piece of a text, up to the next one.
-func TestLanguageCodes(t *testing.T) {
+// imported are the texts of an imported run without a network: its pieces are those of a model of package spm's tests.
+func imported(t *testing.T) *served {
+	t.Helper()
 	model := fixtures.Gunzip(t, "../../tokenize/spm/testdata/unigram.model.gz")
 	read, err := spm.Read(strings.NewReader(string(model)), "the model")
 	if err != nil {
@@ -62,6 +66,62 @@ func TestLanguageCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Settings.Model.MaxPositions, m.Settings.Lines.MaxLine = 15, 1000
+	return m
+}
+
+// TestTermsOfNormalisedText: terms are found where the model of the pieces writes their characters another way.
+func TestTermsOfNormalisedText(t *testing.T) {
+	m := imported(t)
+	for source, line := range map[string]string{"m²": "A m² is here.", "Brand™": "A Brand™ man.", "№ 5": "A № 5 dog.",
+		"man": "A man.", "ﬁsh": "A fish."} {
+		g, err := m.Glossary(t.Context(), []Term{{Source: source, Target: "x"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pieces, err := m.passage(t.Context(), Request{Line: line, Terms: g}, SplitNever)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := pieces[0].demand.phrases; len(found) != 1 || found[0].text != "x" {
+			t.Errorf("%q in %q: %+v", source, line, found)
+		}
+	}
+}
+
+// TestManyTerms: terms that all begin with the same word, of a text that is made of it, are found in bounded time.
+func TestManyTerms(t *testing.T) {
+	m := imported(t)
+	var terms []Term
+	for i := range 1000 {
+		terms = append(terms, Term{Source: strings.Repeat(" ", i) + "a", Target: strconv.Itoa(i % 900)})
+	}
+	g, err := m.Glossary(t.Context(), terms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, began := slices.Repeat([]string{"a"}, 10_000), fixtures.ProcessorTime()
+	if found := g.apply(words); len(found) != 900 || found[899].text != "899" {
+		t.Errorf("%d terms are found", len(found))
+	}
+	if took := fixtures.ProcessorTime() - began; took > 2*time.Second {
+		t.Errorf("that took %v", took)
+	}
+}
+
+// TestPassageEnds: a call that is cancelled reads no more of its text.
+func TestPassageEnds(t *testing.T) {
+	m := imported(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	cancel(gone)
+	if pieces, err := m.passage(ctx, Request{Line: "A man. A dog."}, SplitAlways); err != gone || len(pieces) > 0 {
+		t.Errorf("%d pieces, %v", len(pieces), err)
+	}
+}
+
+// TestLanguageCodes: a code of the language to translate into stands before each piece of a text, up to the next one.
+func TestLanguageCodes(t *testing.T) {
+	m := imported(t)
 	for line, want := range map[string][]string{
 		">>deu<< A man. A dog and a man and a dog and a man and a dog and a man.\nA man.\n>>nld<< A dog.\nA man.": {
 			">>deu<< 0", ">>deu<< 2", ">>deu<< 11", ">>deu<< 19", ">>nld<< 22", ">>nld<< 24"},

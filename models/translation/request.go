@@ -96,10 +96,12 @@ func (t *Translator) termSources(text string) (ways [][]string) {
 			ways = append(ways, words)
 		}
 	}
-	alone := side.Words(strings.Join(side.Phrase(text), " "))
-	add(alone)
+	words := func(text string) []string { // by way of symbols, as a line's, which SentencePiece normalises
+		return side.Words(side.Join(side.Units(strings.Join(side.Phrase(text), " "))))
+	}
+	add(words(text))
 	if strings.HasSuffix(strings.TrimSpace(text), ".") {
-		within := side.Words(strings.Join(side.Phrase(text+" X"), " "))
+		within := words(text + " X")
 		add(within[:max(0, len(within)-1)])
 	}
 	return ways
@@ -110,11 +112,16 @@ func (g *Glossary) apply(words []string) (found []phrase) {
 	if g == nil {
 		return nil
 	}
+	done := make([]bool, len(g.terms)) // a caller may send a thousand terms for each of ten thousand words
+	demanded := map[string]bool{}
 	for at := range words {
 		for _, i := range g.starts[words[at]] {
 			x := g.terms[i]
-			if at+len(x.source) <= len(words) && slices.Equal(words[at:at+len(x.source)], x.source) &&
-				!slices.ContainsFunc(found, func(p phrase) bool { return p.text == x.target.text }) {
+			if done[i] || at+len(x.source) > len(words) || !slices.Equal(words[at:at+len(x.source)], x.source) {
+				continue
+			}
+			if done[i] = true; !demanded[x.target.text] {
+				demanded[x.target.text] = true
 				found = append(found, x.target)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
@@ -312,6 +314,20 @@ func TestLanguageModels(t *testing.T) {
 		}
 		if s.ordered || got["a"] != 1 || got["b"] != 2 || got["c"] != 3 || !math.IsNaN(got["d"]) {
 			t.Errorf("the words occur %v", got)
+		}
+		changed := runFolder{folder, "lm", 0, true, "output", ""}
+		for file, sum := range map[string]string{"": "", "test.txt": "of another text"} {
+			results := record.Results{Data: record.ResultsData{SHA256: maps.Clone(texts.Sums)}}
+			if file != "" {
+				results.Data.SHA256[file] = sum
+			}
+			if err := files.WriteJSON(filepath.Join(folder, record.File), results); err != nil {
+				t.Fatal(err)
+			}
+			_, err := changed.open(io.Discard)
+			if (err == nil) != (file == "") || err != nil && !strings.Contains(err.Error(), "test.txt has changed since") {
+				t.Errorf("-save with %q changed: %v", file, err)
+			}
 		}
 		if err := os.Remove(filepath.Join(data, "train.txt")); err != nil {
 			t.Fatal(err)

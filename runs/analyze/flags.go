@@ -55,6 +55,11 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	case len(f.Runs)+len(f.Vectors) == 0:
 		return nil, command.Usagef("nothing to analyze: give the folder of a training run with -run, or a file with " +
 			"-vectors")
+	case len(f.Runs) == 0 && fs.Changed("states"):
+		return nil, command.Usagef("-states looks at hidden states of runs, and %s is a file: leave it out", f.Vectors[0])
+	case f.Normalise && len(f.Runs)+len(f.Vectors) == 1:
+		return nil, command.Usagef("-normalise scales matrices to the norm of the first, and one is named: name others, or " +
+			"leave it out")
 	case f.Rows == 1:
 		return nil, command.Usagef("-rows is 1: a sample needs at least 2 rows, and 0 stands for all")
 	case f.Save && (len(f.Vectors) > 0 || f.Normalise):

@@ -45,6 +45,8 @@ func TestRefusals(t *testing.T) {
 			{nil, true, []string{"-run", "-vectors"}},
 			{[]string{"somewhere"}, true, []string{"somewhere", "-run"}},
 			{[]string{"-run", folder, "-rows=1"}, true, []string{"-rows"}},
+			{[]string{"-run", folder, "-normalise"}, true, []string{"-normalise", "one is named"}},
+			{[]string{"-vectors", path, "-states=5"}, true, []string{"-states", "is a file"}},
 			{[]string{"-run", folder, "-samples=0"}, true, []string{"-samples"}},
 			{[]string{"-run", folder, "-samples=3"}, true, []string{"-samples goes with -rows"}},
 			{[]string{"-run", folder, "-threads=-2"}, true, []string{"-threads"}},

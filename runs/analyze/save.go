@@ -21,18 +21,17 @@ import (
 // blockLines are those of a block of a translator's text.
 const blockLines = 16
 
-// scoreText scores each test text in the columns that training scored it in, and cuts every column into blocks.
+// scoreText scores each test text in the columns and chunks that training scored it in, and cuts every column into blocks.
 func scoreText(m *language.Model, texts *language.Texts, counts []float64) (*record.Model, error) {
 	kept := &record.Model{Blocks: map[string][]record.Block{}, Buckets: map[string][]record.Block{}}
-	settings := m.Settings.Train
 	for _, text := range texts.Tests {
-		columns, err := corpus.NewColumns(text.IDs, settings.TestColumns, "the text", "train.test_columns")
+		columns, err := corpus.NewColumns(text.IDs, m.Settings.Train.TestColumns, "the text", "train.test_columns")
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", text.Name, err)
 		}
 		open, buckets := make([]record.Block, columns.Count), make([]record.Block, len(score.FrequencyBuckets()))
 		// A chunk is read row by row, and a row holds a token of each column.
-		m.Read(columns, settings.BPTT, func(states torch.States, targets torch.Tensor) {
+		m.Read(columns, 0, func(states torch.States, targets torch.Tensor) {
 			words := targets.Int64s()
 			for i, x := range m.Output.NLL(states, targets).Float64s() {
 				buckets[score.BucketOf(int(counts[words[i]]))].Add(x)

@@ -125,11 +125,9 @@ func ofTheRun(texts *language.Texts, folder string) error {
 	if err != nil {
 		return err
 	}
-	for _, file := range slices.Sorted(maps.Keys(texts.Sums)) {
-		if results.Data.SHA256[file] != texts.Sums[file] {
-			return command.Usagef("-save keeps what is found of the run's own texts, and %s is none of them: leave -save out",
-				file)
-		}
+	if file := results.Foreign(texts.Sums); file != "" {
+		return command.Usagef("-save keeps what is found of the run's own texts, and %s is none of them: leave -save out",
+			file)
 	}
 	return nil
 }
@@ -260,7 +258,7 @@ func (e *evaluation) own() (settings map[string]any) {
 	settings = map[string]any{}
 	if e.given.Changed("memory") {
 		settings["memory"], settings["clamp"], settings["same_length"], settings["target_length"] = e.context.Memory,
-			e.context.Clamp, e.context.SameLength, e.Rows
+			e.context.Clamp, e.context.SameLength, e.model.Settings.Train.BPTT
 	}
 	if e.given.Changed("stride") {
 		settings["stride"] = e.Stride
@@ -293,6 +291,9 @@ func (e *evaluation) dynamic() (*record.Evaluation, error) {
 	}
 	if stride := moving.Stride(chosen.Chunk); stride > 0 {
 		settings["stride"], e.model.Settings.Train.Stride = stride, stride // of both figures
+	}
+	if length := moving.TargetLength(chosen.Chunk); length > 0 {
+		settings["target_length"], e.model.Settings.Train.BPTT = length, length
 	}
 	return e.each(settings, searched, func(t language.Text, _ bool) (record.TextScores, error) {
 		nll, err := moving.NLL(t.IDs, chosen)

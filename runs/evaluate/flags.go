@@ -58,6 +58,9 @@ func parse(args []string, stdout io.Writer) (f *flags, err error) {
 		return nil, command.Usagef("-with=%s searches for settings on the validation text: name one with -valid, or give "+
 			"the settings", f.With)
 	}
+	if f.given.Changed("search") && len(f.searched()) == 0 {
+		return nil, command.Usagef("-search: the settings are given, and nothing is searched for: leave it out")
+	}
 	f.pointer = language.Cache{Theta: f.Theta, Lambda: f.Lambda, Window: f.Window}
 	f.following = language.Dynamic{Rate: f.Rate, Decay: f.Decay, Epsilon: f.Epsilon, Chunk: f.Chunk}
 	f.context = models.XLContext{Memory: f.Memory, Clamp: f.Clamp, SameLength: f.SameLength}

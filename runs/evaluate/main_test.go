@@ -177,7 +177,7 @@ func TestEvaluate(t *testing.T) {
 	found := map[string]record.Evaluation{}
 	for with, arguments := range map[string][]string{
 		"static": nil, "cache": {"-window=30"},
-		"dynamic": {"-search=100", "-statistics=10", "-rate=0.0005", "-epsilon=0.001"},
+		"dynamic": {"-statistics=10", "-rate=0.0005", "-epsilon=0.001"},
 	} {
 		out, err := evaluate(t, append(arguments, "-run", folder, "-with", with, "-json", "-threads=1")...)
 		if err != nil {
@@ -322,7 +322,8 @@ func TestUsage(t *testing.T) {
 		{"-run=x -lambda=0.1", "-with=cache"}, {"-run=x -with=dynamic -window=9", "-with=cache"},
 		{"-run=x -with=cache -rate=1", "-with=dynamic"},
 		{"-run=x -with=dynamic -stride=5", "-with=static or"},
-		{"-run=x -search=9", "-with=cache or"}, {"-run=x -save", "-save goes with"}, {"-run=x -clamp=9", "-memory"},
+		{"-run=x -search=9", "-with=cache or"}, {"-run=x -save", "-save goes with"},
+		{"-run=x -with=cache -theta=1 -lambda=0.1 -search=9", "-search: the settings are given"}, {"-run=x -clamp=9", "-memory"},
 		{"-run=x -valid= -with=cache -theta=1", "name one with -valid"},
 		{"-run=x -valid= -with=dynamic", "name one with -valid"}, {"-run=x -target-length=9", "-memory"}, {"-run=x -same-length", "-memory"},
 	} {
@@ -359,6 +360,29 @@ func TestTextsOfTheSample(t *testing.T) {
 		err = f.named(experiment.Config{Preset: c.preset}, c.sample)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s of %s: %v, want %q", c.arguments, c.preset, err, c.want)
+		}
+	}
+}
+
+// TestStaticOfMemory: with weights that stay, dynamic evaluation of a Transformer-XL is static: the figure beside it is
+// of the same chunks, which say how much memory a word has.
+func TestStaticOfMemory(t *testing.T) {
+	folder := trained(t, "-method=mle", "-set=model.kind=transformer-xl", "-set=model.heads=2", "-set=model.ffn_width=20",
+		"-set=train.bptt=8", "-set=train.bptt_random=false", "-set=model.memory=9", "-set=train.optimizer=adam",
+		"-set=train.learning_rate=0.02")
+	for _, more := range [][]string{nil, {"-memory=5", "-target-length=4"}} {
+		out, err := evaluate(t, append(more, "-run", folder, "-json", "-threads=1", "-with=dynamic", "-statistics=5", "-rate=0",
+			"-decay=0", "-chunk=3")...)
+		var r record.Evaluation
+		if err == nil {
+			err = json.Unmarshal([]byte(out), &r)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		s := r.Test["ptb.test"]
+		if math.Abs(s.Static.Value()-s.PPL.Value()) > 1e-4 || r.Settings["target_length"] != 3.0 {
+			t.Errorf("%q: with chunks of %v perplexity %v, as it is %v", more, r.Settings["target_length"], s.PPL, *s.Static)
 		}
 	}
 }

@@ -36,7 +36,7 @@ type flags struct {
 	Typical     float64 `flag:"typical" not:"contrastive" default:"1" range:"(0,1]" help:"draw among the words whose information is nearest to the entropy and that have the probability <P> together"`
 	Repetition  float64 `flag:"repetition" default:"1" range:"(0,inf)" help:"multiply log-probabilities of words that the text has already by <X>: above 1 they become less probable"`
 	Contrastive float64 `flag:"contrastive" range:"[0,1]" help:"contrastive search: take the word with the best of (1 - <X>) times its probability less X times how alike its hidden state is to those before, among the 5, or -top-k, most probable; 0: draw. The authors recommend 0.6"`
-	Seed        uint64  `flag:"seed" default:"1" help:"seed <N> of the draws"`
+	Seed        uint64  `flag:"seed" not:"contrastive" default:"1" help:"seed <N> of the draws"`
 	command.Machine
 }
 

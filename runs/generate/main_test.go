@@ -82,6 +82,7 @@ func TestUsage(t *testing.T) {
 		{"-prompt=a", "-run is missing"}, {"-run=x -temperature=-1", "-temperature"}, {"-run=x -top-p=0", "-top-p"},
 		{"-run=x -top-k=-2", "-top-k"}, {"-run=x -words=0", "-words"}, {"-run=x a b", `"a"`},
 		{"-run=x -contrastive=0.6 -top-p=0.9", "-top-p does not go with -contrastive"},
+		{"-run=x -contrastive=0.6 -seed=2", "-seed does not go with -contrastive"},
 	} {
 		_, err := parse(strings.Fields(c.argument), io.Discard)
 		var usage *command.UsageError

@@ -63,6 +63,11 @@ func newApp(f *flags, log *slog.Logger) (*app, error) {
 		}
 		a.models = append(a.models, m)
 	}
+	translates := func(m *model) bool { return m.translator != nil }
+	if (f.Int8 || f.Shortlist != "") && !slices.ContainsFunc(a.models, translates) {
+		err = command.Usagef("-int8 and -shortlist are for translators, and no model is one: leave them out")
+		return nil, errors.Join(err, a.close(context.Background()))
+	}
 	a.metrics.watch(a.models)
 	return a, nil
 }

@@ -36,6 +36,14 @@ func (a *app) handler() http.Handler {
 			return f(r)
 		})))
 	}
+	withKey := func(f func(*http.Request) (any, error)) func(*http.Request) (any, error) {
+		return func(r *http.Request) (any, error) {
+			if err := a.authorise(r, nil); err != nil {
+				return nil, err
+			}
+			return f(r)
+		}
+	}
 	post := func(d door, path string, f func(context.Context, *http.Request, request.Fields) (any, error)) {
 		mux.HandleFunc(path, a.metrics.count(path, a.handle(d, "POST", func(w http.ResponseWriter, r *http.Request) (any,
 			error) {
@@ -67,15 +75,21 @@ func (a *app) handler() http.Handler {
 	post(libre, "/detect", a.libreDetect)
 	post(libre, "/predict", a.predict)
 	post(deepl, "/v2/translate", a.deeplTranslate)
-	get(deepl, "/v2/languages", a.deeplLanguages)
-	get(deepl, "/v2/usage", a.deeplUsage)
-	get(deepl, "/v2/glossaries", a.deeplGlossaries)
-	get(deepl, "/v2/glossary-language-pairs", a.deeplGlossaryPairs)
+	get(deepl, "/v2/languages", withKey(a.deeplLanguages))
+	get(deepl, "/v2/usage", withKey(a.deeplUsage))
+	get(deepl, "/v2/glossaries", withKey(a.deeplGlossaries))
+	get(deepl, "/v2/glossary-language-pairs", withKey(a.deeplGlossaryPairs))
 	get(libre, "/languages", a.libreLanguages)
 	get(libre, "/frontend/settings", a.frontendSettings)
 	get(libre, "/health", func(*http.Request) (any, error) { return map[string]string{"status": "ok"}, nil })
 	get(libre, "/ready", a.ready)
-	mux.Handle("/metrics", a.metrics.handler())
+	mux.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) {
+		if err := a.authorise(r, nil); err != nil {
+			a.handle(libre, "", func(http.ResponseWriter, *http.Request) (any, error) { return nil, err })(w, r)
+			return
+		}
+		a.metrics.handler().ServeHTTP(w, r)
+	})
 	mux.HandleFunc("/{$}", a.metrics.count("/", a.page))
 	for path, d := range map[string]door{"/": libre, "/v2/": deepl, "/v3/": deepl} {
 		mux.HandleFunc(path, a.metrics.count("other", a.handle(d, "", func(http.ResponseWriter, *http.Request) (any, error) {

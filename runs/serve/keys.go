@@ -28,7 +28,7 @@ func readKeys(path string) (keyring, error) {
 	ring := keyring{}
 	lines := tokenize.NewLines(file, path)
 	for lines.Next() {
-		key := strings.TrimSpace(lines.Text())
+		key := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
 		if key != "" && !strings.HasPrefix(key, "#") {
 			ring[sha256.Sum256([]byte(key))] = true
 		}

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/exchange"
@@ -63,6 +64,27 @@ func TestBadUsage(t *testing.T) {
 		}
 		if err := run(f); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
+
+// TestNoTranslator: flags of translators alone are refused where no model is one.
+func TestNoTranslator(t *testing.T) {
+	folder, err := languageRun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"-int8", "-shortlist=pieces"} {
+		f, err := parse([]string{"-model", folder, flag, "-threads=1", "-device=cpu"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := newApp(f, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		if err == nil {
+			a.close(t.Context())
+		}
+		if command.ExitCode(err) != 2 || !strings.Contains(err.Error(), "no model is one") {
+			t.Errorf("%s: %v", flag, err)
 		}
 	}
 }
@@ -331,7 +353,7 @@ func (c *counted) Read(p []byte) (n int, err error) {
 // TestKeys: with a file of keys only callers with one of them are answered, by any of the three ways to give it.
 func TestKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(file, []byte("# of the team\nsecret-one\nsecret-two \n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("\ufeffsecret-one\n# of the team\nsecret-two \n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	a := started(t, "-api-key", file)
@@ -355,6 +377,41 @@ func TestKeys(t *testing.T) {
 		`{"text":["x"],"target_lang":"`+target+`"}`, "Authorization", "DeepL-Auth-Key nobody"); status != 403 ||
 		says(answer) != `{"message":"Invalid API key"}` {
 		t.Errorf("%d %s", status, says(answer))
+	}
+	for path, open := range map[string]bool{"/v2/usage": false, "/v2/languages": false, "/v2/glossaries": false,
+		"/v2/glossary-language-pairs": false, "/metrics": false, "/": true, "/health": true, "/ready": true, "/languages": true,
+		"/frontend/settings": true} {
+		for header, status := range map[string]int{"": 403, "DeepL-Auth-Key nobody": 403, "Bearer secret-one": 200} {
+			if open {
+				status = 200
+			}
+			request := httptest.NewRequest("GET", path, nil)
+			request.Header.Set("Authorization", header)
+			got := httptest.NewRecorder()
+			a.handler().ServeHTTP(got, request)
+			if got.Code != status {
+				t.Errorf("%s with %q answers %d %s, want %d", path, header, got.Code, got.Body, status)
+			}
+		}
+	}
+}
+
+// TestUntranslatedCharacters: what was not translated does not count as if it had been.
+func TestUntranslatedCharacters(t *testing.T) {
+	a := started(t)
+	server := httptest.NewServer(a.handler())
+	defer server.Close()
+	source, target := a.models[0].pair()
+	for _, c := range []struct {
+		terms  string
+		status int
+		chars  int64
+	}{{`{"x":" "}`, 400, 0}, {`{}`, 200, 3}} {
+		body := fmt.Sprintf(`{"q":"a b","source":%q,"target":%q,"terms":%s}`, source, target, c.terms)
+		status, answer, _ := ask(t, server.Client(), server.URL+"/translate", jsonType, body)
+		if got := a.metrics.chars.Load(); status != c.status || got != c.chars {
+			t.Errorf("%d %s: %d characters, want %d", status, says(answer), got, c.chars)
+		}
 	}
 }
 
@@ -422,6 +479,40 @@ func TestReload(t *testing.T) {
 	}
 	if got := strings.Count(said.String(), "goes on as it was"); got != len(a.models) {
 		t.Errorf("%d models could not be loaded anew:\n%s", got, said.String())
+	}
+}
+
+// TestReloadWhileAnswering: a call that has begun with the old model keeps no other one waiting.
+func TestReloadWhileAnswering(t *testing.T) {
+	p := started(t).models[1].predictor
+	old, err := p.use()
+	if err != nil {
+		t.Fatal(err)
+	}
+	word, ended := old.Words.Word(3), make(chan error)
+	go func() { ended <- p.reload() }()
+	current := func() *loaded {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.model
+	}
+	for current() == old {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := p.predict(t.Context(), word, 1); err != nil {
+		t.Error(err)
+	}
+	select {
+	case err := <-ended:
+		t.Errorf("the old model is closed while a call uses it: %v", err)
+	default:
+	}
+	if _, err := old.Predict(t.Context(), word, 1); err != nil {
+		t.Error(err)
+	}
+	p.leave(old)
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -17,10 +17,18 @@ import (
 type predictor struct {
 	folder  string
 	options models.Options
-	mu      sync.RWMutex // held for writing while the model changes
-	model   *language.Model
+	mu      sync.Mutex // of what follows; nobody waits while it holds it
+	left    *sync.Cond // a call has ended
+	model   *loaded
+	closed  bool
 	closing context.Context // of calls that need not end by themselves any more
 	cancel  context.CancelCauseFunc
+}
+
+// loaded is a model, and the number of calls that use it.
+type loaded struct {
+	*language.Model
+	calls int
 }
 
 func openPredictor(folder string, o models.Options) (*predictor, error) {
@@ -28,11 +36,13 @@ func openPredictor(folder string, o models.Options) (*predictor, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &predictor{folder: folder, options: o, model: m}
+	p := &predictor{folder: folder, options: o, model: &loaded{Model: m}}
+	p.left = sync.NewCond(&p.mu)
 	p.closing, p.cancel = context.WithCancelCause(context.Background())
 	return p, nil
 }
 
+// reload changes over to the model that the folder holds now. Calls that have begun end with the old one.
 func (p *predictor) reload() error {
 	next, err := language.Open(p.folder, p.options)
 	if err != nil {
@@ -40,32 +50,68 @@ func (p *predictor) reload() error {
 	}
 	p.mu.Lock()
 	old := p.model
-	p.model = next
+	if p.closed {
+		old = &loaded{Model: next}
+	} else {
+		p.model = &loaded{Model: next}
+	}
 	p.mu.Unlock()
-	return old.Close()
+	return p.release(old)
+}
+
+// release closes a model when the last call has left it.
+func (p *predictor) release(m *loaded) error {
+	p.mu.Lock()
+	for m.calls > 0 {
+		p.left.Wait()
+	}
+	p.mu.Unlock()
+	return m.Close()
 }
 
 // close lets calls end, and frees the model; what has not ended when ctx is cancelled gets an error that says so.
 func (p *predictor) close(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { p.cancel(models.ErrClosed) })()
 	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	return p.release(p.model) // which no reload changes any more
+}
+
+// use is the model as it is now, for a caller that says leave afterwards.
+func (p *predictor) use() (*loaded, error) {
+	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.model.Close()
+	if p.closed {
+		return nil, models.ErrClosed
+	}
+	p.model.calls++
+	return p.model, nil
+}
+
+func (p *predictor) leave(m *loaded) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.calls--
+	p.left.Broadcast()
 }
 
 func (p *predictor) predict(ctx context.Context, text string, top int) (language.Prediction, error) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
+	m, err := p.use()
+	if err != nil {
+		return language.Prediction{}, err
+	}
+	defer p.leave(m)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(p.closing, func() { cancel(context.Cause(p.closing)) })()
-	return p.model.Predict(ctx, text, top)
+	return m.Predict(ctx, text, top)
 }
 
 // warnings are what loading the model noticed.
 func (p *predictor) warnings() []checkpoint.Warning {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return p.model.Warnings
 }
 

@@ -111,6 +111,13 @@ func TestGrace(t *testing.T) {
 	}
 }
 
+// calls is the number of calls that use a predictor's model.
+func calls(p *predictor) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.model.calls
+}
+
 // TestGraceOfLanguageModel: a language model that answers hears of it, too, when the grace is over.
 func TestGraceOfLanguageModel(t *testing.T) {
 	p := started(t).models[1].predictor
@@ -126,8 +133,7 @@ func TestGraceOfLanguageModel(t *testing.T) {
 		_, err := p.predict(t.Context(), p.model.Words.Word(3), 1)
 		answered <- err
 	}()
-	for p.mu.TryLock() { // until the call holds the model
-		p.mu.Unlock()
+	for calls(p) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	over, cancel := context.WithCancel(t.Context())

@@ -80,7 +80,11 @@ func (a *app) translate(ctx context.Context, t task) (all [][]translation.Transl
 	if t.markup != nil && (t.confidence || t.links) {
 		return nil, request.Invalid("confidence and links are given for plain text alone: leave them out, or the tags")
 	}
-	a.metrics.chars.Add(int64(chars))
+	defer func() {
+		if err == nil {
+			a.metrics.chars.Add(int64(chars))
+		}
+	}()
 	server := t.model.translator
 	o := server.Settings().Decode
 	o.NBest, o.Beam = t.count, max(o.Beam, t.count)

@@ -62,12 +62,14 @@ func eachBatch(in io.Reader, out *printer, longest int, f func(first int, lines 
 		return fmt.Errorf("standard input: %w", err)
 	}
 	defer unpacked.Close()
-	lines := tokenize.NewLines(unpacked, "standard input").Unchecked().AtMost(longest)
+	const mark = "\ufeff"
+	lines := tokenize.NewLines(unpacked, "standard input").Unchecked().AtMost(longest + len(mark))
 	for lines.Next() {
 		line := lines.Text()
 		if lines.Number() == 1 { // as in the texts of training
-			line = strings.TrimPrefix(line, "\ufeff")
+			line = strings.TrimPrefix(line, mark)
 		}
+		line = line[:min(len(line), longest+1)]
 		waiting, size = append(waiting, line), size+len(line)
 		if full() {
 			if err := flush(); err != nil {

@@ -96,6 +96,17 @@ func TestLongLines(t *testing.T) {
 			}
 			return nil
 		})
+	for _, n := range []int{998, 999, 1000, 1001, 5000} { // behind a byte order mark
+		err := eachBatch(strings.NewReader("\ufeff"+long[:n]+"\n"), out, 1000, func(first int, lines []string) error {
+			if len(lines) != 1 || len(lines[0]) != min(n, 1001) {
+				t.Errorf("of %d bytes behind a mark come %d", n, len(lines[0]))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
 	want := append(append([]int{3}, slices.Repeat([]int{1001}, 50)...), 3)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)

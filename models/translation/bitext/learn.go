@@ -221,7 +221,7 @@ func (s *Side) prepare(threshold int) (err error) {
 }
 
 func (s *Side) newBPE() (*tokenize.BPE, error) {
-	var options tokenize.BPEOptions
+	options := tokenize.BPEOptions{Remember: rememberedBytes} // a server meets new words for as long as it runs
 	if s.threshold > 0 {
 		options.Vocabulary = map[string]bool{}
 		for unit, n := range s.units.All() {

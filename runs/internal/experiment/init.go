@@ -63,6 +63,20 @@ func (l *layers) startFrom(s *Spec, folder string) error {
 	return nil
 }
 
+// forgetOthers gives keys of another task than the network's their defaults. Training reads some of them for any network,
+// and config.toml and checkpoints would not hold them.
+func (c *Config) forgetOthers() error {
+	defaults := schema.Defaults()
+	for _, k := range schema.Keys() {
+		if !k.Of(string(c.Task())) {
+			if err := schema.Set(c, k.Name, schema.Value(&defaults, k)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // forgetUnread gives keys that say which weights there are, and that the method does not read, their defaults, but for
 // those given by hand: headless has no bias, whatever a preset says.
 func (c *Config) forgetUnread(byHand map[string]bool) error {

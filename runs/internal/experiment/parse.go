@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -128,6 +129,9 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 			"a language model wants a method with a softmax", s.Config.Objective.Method)
 	}
 	s.noteUnread()
+	if err := s.Config.forgetOthers(); err != nil {
+		return err
+	}
 	if !s.Resume() {
 		if err := s.Config.forgetUnread(l.byHand); err != nil {
 			return err
@@ -149,6 +153,11 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		return &command.UsageError{Err: err}
 	}
 	if s.previous != nil {
+		if sc, steps := s.Config.Schedule, s.Config.Train.Steps; slices.Contains([]string{"cosine", "linear"}, sc.Kind) &&
+			sc.Period > 0 && steps > sc.Period && sc.Minimum == 0 {
+			s.note("schedule.period = %d, from which update on the learning rate is 0, and train.steps = %d: the run learns "+
+				"nothing behind it, and a run that starts anew may have another period", sc.Period, steps)
+		}
 		if s.Config.Train.Precision == "auto" { // chosen when the run began
 			s.Config.Train.Precision = s.previous.Train.Precision
 		}
@@ -278,6 +287,14 @@ func (s *Settings) finish() error {
 		if !c.Data.Sample && origin["data.sample"] == "-set" {
 			return command.Usagef("data.sample = false needs a corpus: give -data")
 		}
+		for _, text := range [][2]string{
+			{"train", c.Data.Train}, {"valid", c.Data.Valid}, {"test", strings.Join(c.Data.Test, ",")},
+		} {
+			if name := text[0]; text[1] != "" && origin["data."+name] == "-"+name {
+				return command.Usagef("-%s=%s names a text, and nothing says where it lies: -data names its folder", name,
+					text[1])
+			}
+		}
 		c.Data.Sample = true
 		s.note("no -data: training on the built-in sample, an artificial corpus generated from seed %d",
 			c.Data.SampleSeed)
@@ -310,9 +327,6 @@ func (s *Settings) finish() error {
 	}
 	if c.Train.Threads == 0 {
 		c.Train.Threads = max(1, runtime.GOMAXPROCS(0)/max(1, s.Launch, s.Place.LocalSize))
-	}
-	if c.Schedule.Kind == "cosine" && c.Schedule.Period == 0 && c.Train.Epochs == 0 {
-		c.Schedule.Period = c.Train.Steps
 	}
 	return nil
 }

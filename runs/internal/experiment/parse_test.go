@@ -48,6 +48,31 @@ steps = 900
 	}
 }
 
+// TestKeysOfAnotherTask: training does not see them, and config.toml, which leaves them out, says all of the run.
+func TestKeysOfAnotherTask(t *testing.T) {
+	defaults := Default()
+	for _, c := range []struct {
+		spec *Spec
+		args []string
+	}{
+		{languageSpec(t), []string{"-set=train.normalise=sentences", "-set=data.merges=7"}},
+		{testSpec(t), []string{"-set=train.asgd=finetune", "-set=train.ar=2"}},
+	} {
+		s, err := Parse(c.spec, c.args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Config.Train.Normalise != defaults.Train.Normalise || s.Config.Train.ASGD != defaults.Train.ASGD ||
+			s.Config.Train.AR != defaults.Train.AR || s.Config.Data.Merges != defaults.Data.Merges &&
+			c.spec.Task == LanguageModel {
+			t.Errorf("%s: train is %+v", c.args, s.Config.Train)
+		}
+		if len(s.Notes) < len(c.args) || !strings.Contains(strings.Join(s.Notes, "\n"), "has no use for train.") {
+			t.Errorf("%s: the notes are %q", c.args, s.Notes)
+		}
+	}
+}
+
 // languageSpec is a run of a language model with one preset.
 func languageSpec(t *testing.T) *Spec {
 	s := testSpec(t)
@@ -253,6 +278,8 @@ func TestParseUsageErrors(t *testing.T) {
 		"stray":                  `unexpected argument "stray"`,
 		"-steps=0":               "training has no end",
 		"-train=":                "data.train and data.valid must name texts",
+		"-train=/corpus/a.txt":   "-train=/corpus/a.txt names a text, and nothing says where it lies: -data names its folder",
+		"-test=a,b":              "-test=a,b names a text, and nothing says where it lies: -data names its folder",
 		"-set=data.sample=false": "data.sample = false needs a corpus: give -data",
 	} {
 		_, err := Parse(testSpec(t), []string{arg})

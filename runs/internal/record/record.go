@@ -2,8 +2,10 @@ package record
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"github.com/aperture-ml/aperture/internal/files"
 )
@@ -204,4 +206,15 @@ func (t Text) MarshalJSON() ([]byte, error) {
 func Read(folder string) (*Results, error) {
 	results := &Results{}
 	return results, files.ReadJSON(filepath.Join(folder, File), results)
+}
+
+// Foreign is a file, of those with the given SHA-256, that is none of the run's own texts as it read them; empty where
+// there is none.
+func (r *Results) Foreign(sums map[string]string) string {
+	for _, file := range slices.Sorted(maps.Keys(sums)) {
+		if r.Data.SHA256[file] != sums[file] {
+			return file
+		}
+	}
+	return ""
 }

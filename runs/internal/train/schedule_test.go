@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/models"
@@ -90,6 +91,38 @@ func TestCosineOverEpochs(t *testing.T) {
 		want := 2.5 * (1 + math.Cos(math.Pi*float64(i+1)/float64(n)))
 		if math.Abs(got-want) > 1e-9 || i < 5 && rates[1][i] != got {
 			t.Errorf("after update %d the rate is %g, want %g", i+1, got, want)
+		}
+	}
+}
+
+// TestCosineGoesOn: where updates end a run, raising their number lets it learn on, unless a period says that it is over;
+// then a note says so.
+func TestCosineGoesOn(t *testing.T) {
+	t.Parallel()
+	folder := textPlace(t)
+	for name, c := range map[string]struct {
+		period int
+		learns bool
+	}{"open": {0, true}, "closed": {3, false}} {
+		settings := []string{"-set=schedule.kind=cosine", "-set=schedule.warmup=0", "-set=train.log_every=1", "-epochs=0",
+			fmt.Sprint("-set=schedule.period=", c.period), "-out=" + name}
+		mustRunText(t, folder, append(settings, "-steps=3")...)
+		e := mustRunText(t, folder, "-out="+name, "-steps=6", "-resume")
+		records, err := report.ReadRecords(filepath.Join(folder, name, "metrics.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := 0.0
+		for _, r := range records {
+			if r.Split == report.SplitTrain && r.Step > 3 {
+				most = max(most, r.Values[report.LearningRate])
+			}
+		}
+		if learns := most > 0; learns != c.learns {
+			t.Errorf("%s: the highest rate behind update 3 is %g", name, most)
+		}
+		if said := strings.Contains(e.stderr, "the run learns nothing behind it"); said == c.learns {
+			t.Errorf("%s says\n%s", name, e.stderr)
 		}
 	}
 }
