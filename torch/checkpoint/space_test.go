@@ -107,6 +107,6 @@ func TestFolderThatCannotBeMade(t *testing.T) {
 		if err == nil {
 			t.Fatal("a folder was made inside a file")
 		}
-		checkSentence(t, err.Error(), "cannot be made", "not a directory")
+		checkSentence(t, err.Error(), "cannot be made", file+" is a file, where a folder is wanted")
 	}
 }
