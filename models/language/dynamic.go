@@ -41,18 +41,13 @@ func (m *Model) Dynamic(training []int32, chunk, limit int) (*DynamicModel, erro
 	if err != nil {
 		return nil, err
 	}
-	whole := false // an operator may fail for want of memory
+	f, whole := &DynamicModel{copied, &torch.Dynamic{}}, false
 	defer func() {
-		if !whole {
-			copied.Free()
+		if !whole { // an operator may fail for want of memory
+			f.Free()
 		}
 	}()
-	f := &DynamicModel{copied, torch.NewDynamic(copied.Params.Tensors())}
-	defer func() {
-		if !whole {
-			f.weights.Free()
-		}
-	}()
+	f.weights = torch.NewDynamic(copied.Params.Tensors())
 	done := 0
 	f.read(text, chunk, func(loss torch.Tensor, _ float64) bool {
 		loss.Backward()

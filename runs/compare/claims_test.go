@@ -174,8 +174,7 @@ func TestCommittedClaims(t *testing.T) {
 	}
 }
 
-// TestCommittedScores: all.csv of the first look is what -csv makes of the runs that are kept, but for tests that read
-// the texts themselves.
+// TestCommittedScores: all.csv of the first look is what -csv makes of the runs that are kept.
 func TestCommittedScores(t *testing.T) {
 	const folder = "../../docs/results/evidence-multi30k/"
 	out, _, err := compared(t, folder+"chosen", "-csv")

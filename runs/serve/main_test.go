@@ -14,7 +14,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/exchange"
@@ -350,52 +349,6 @@ func (c *counted) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// TestKeys: with a file of keys only callers with one of them are answered, by any of the three ways to give it.
-func TestKeys(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(file, []byte("\ufeffsecret-one\n# of the team\nsecret-two \n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a := started(t, "-api-key", file)
-	server := httptest.NewServer(a.handler())
-	defer server.Close()
-	source, target := a.models[0].pair()
-	form := "q=x&source=" + source + "&target=" + target
-	for _, test := range []struct {
-		form, header string
-		status       int
-	}{
-		{form, "", 403}, {form + "&api_key=secret", "", 403}, {form + "&api_key=secret-two", "", 200},
-		{form, "Bearer secret-one", 200}, {form, "DeepL-Auth-Key secret-one", 200}, {form, "Bearer # of the team", 403},
-	} {
-		status, answer, _ := ask(t, server.Client(), server.URL+"/translate", formType, test.form, "Authorization", test.header)
-		if status != test.status || status == 403 && !strings.Contains(says(answer), `{"error":"`) {
-			t.Errorf("%v answers %d %s", test, status, says(answer))
-		}
-	}
-	if status, answer, _ := ask(t, server.Client(), server.URL+"/v2/translate", jsonType,
-		`{"text":["x"],"target_lang":"`+target+`"}`, "Authorization", "DeepL-Auth-Key nobody"); status != 403 ||
-		says(answer) != `{"message":"Invalid API key"}` {
-		t.Errorf("%d %s", status, says(answer))
-	}
-	for path, open := range map[string]bool{"/v2/usage": false, "/v2/languages": false, "/v2/glossaries": false,
-		"/v2/glossary-language-pairs": false, "/metrics": false, "/": true, "/health": true, "/ready": true, "/languages": true,
-		"/frontend/settings": true} {
-		for header, status := range map[string]int{"": 403, "DeepL-Auth-Key nobody": 403, "Bearer secret-one": 200} {
-			if open {
-				status = 200
-			}
-			request := httptest.NewRequest("GET", path, nil)
-			request.Header.Set("Authorization", header)
-			got := httptest.NewRecorder()
-			a.handler().ServeHTTP(got, request)
-			if got.Code != status {
-				t.Errorf("%s with %q answers %d %s, want %d", path, header, got.Code, got.Body, status)
-			}
-		}
-	}
-}
-
 // TestUntranslatedCharacters: what was not translated does not count as if it had been.
 func TestUntranslatedCharacters(t *testing.T) {
 	a := started(t)
@@ -440,108 +393,6 @@ func TestPredict(t *testing.T) {
 	}
 	if err := a.models[1].predictor.reload(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestReload: SIGHUP's work loads each model anew and leaves the answers as they are; one that cannot be loaded goes
-// on.
-func TestReload(t *testing.T) {
-	a := started(t)
-	var said strings.Builder
-	a.log = slog.New(slog.NewTextHandler(&said, nil))
-	want := translated(t, a, "a b c")
-	same := func() {
-		t.Helper()
-		out, err := a.models[0].translator.Translate(t.Context(), []translation.Request{{Line: "a b c"}}, decode.Options{},
-			translation.SplitLong)
-		if err != nil || out[0][0].Text != want[0] {
-			t.Errorf("%+v, %v", out, err)
-		}
-	}
-	for n := range 2 {
-		a.reload()
-		same()
-		if got := strings.Count(said.String(), `msg="loaded anew"`); got != (n+1)*len(a.models) {
-			t.Errorf("%d models were loaded anew:\n%s", got, said.String())
-		}
-	}
-	for _, m := range a.models {
-		config := filepath.Join(m.folder, "config.toml")
-		if err := os.Rename(config, config+".away"); err != nil {
-			t.Fatal(err)
-		}
-		defer os.Rename(config+".away", config)
-	}
-	a.reload()
-	same()
-	if strings.Contains(said.String(), "WARN") {
-		t.Errorf("the models are sound, and the log says\n%s", said.String())
-	}
-	if got := strings.Count(said.String(), "goes on as it was"); got != len(a.models) {
-		t.Errorf("%d models could not be loaded anew:\n%s", got, said.String())
-	}
-}
-
-// TestReloadWhileAnswering: a call that has begun with the old model keeps no other one waiting.
-func TestReloadWhileAnswering(t *testing.T) {
-	p := started(t).models[1].predictor
-	old, err := p.use()
-	if err != nil {
-		t.Fatal(err)
-	}
-	word, ended := old.Words.Word(3), make(chan error)
-	go func() { ended <- p.reload() }()
-	current := func() *loaded {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.model
-	}
-	for current() == old {
-		time.Sleep(time.Millisecond)
-	}
-	if _, err := p.predict(t.Context(), word, 1); err != nil {
-		t.Error(err)
-	}
-	select {
-	case err := <-ended:
-		t.Errorf("the old model is closed while a call uses it: %v", err)
-	default:
-	}
-	if _, err := old.Predict(t.Context(), word, 1); err != nil {
-		t.Error(err)
-	}
-	p.leave(old)
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-}
-
-// TestReloadDamaged: loading anew tells what loading told: that an older checkpoint stands in for a damaged one.
-func TestReloadDamaged(t *testing.T) {
-	a := started(t)
-	folder, err := trained("ptb", "damaged", "-set=data.sample_size=300", "-set=model.width=16", "-set=model.hidden=16",
-		"-set=train.validate_every=20")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &model{name: "lm", folder: folder}
-	if err := a.open(m); err != nil {
-		t.Fatal(err)
-	}
-	a.models = append(a.models, m)
-	var said strings.Builder
-	a.log = slog.New(slog.NewTextHandler(&said, nil))
-	best, err := os.ReadFile(filepath.Join(folder, "checkpoints", "BEST"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	weights := filepath.Join(folder, "checkpoints", strings.TrimSpace(string(best)), "model.safetensors")
-	if err := os.WriteFile(weights, []byte("damaged"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	a.reload()
-	if !strings.Contains(said.String(), "WARN") || strings.Contains(said.String(), "goes on as it was") {
-		t.Errorf("of a damaged checkpoint the log says\n%s", said.String())
 	}
 }
 

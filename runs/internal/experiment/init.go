@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
@@ -66,23 +67,19 @@ func (l *layers) startFrom(s *Spec, folder string) error {
 // forgetOthers gives keys of another task than the network's their defaults. Training reads some of them for any network,
 // and config.toml and checkpoints would not hold them.
 func (c *Config) forgetOthers() error {
-	defaults := schema.Defaults()
-	for _, k := range schema.Keys() {
-		if !k.Of(string(c.Task())) {
-			if err := schema.Set(c, k.Name, schema.Value(&defaults, k)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return c.forget(func(k keys.Key) bool { return !k.Of(string(c.Task())) })
 }
 
 // forgetUnread gives keys that say which weights there are, and that the method does not read, their defaults, but for
 // those given by hand: headless has no bias, whatever a preset says.
 func (c *Config) forgetUnread(byHand map[string]bool) error {
+	return c.forget(func(k keys.Key) bool { return k.Init == "keep" && !c.Objective.Reads(k) && !byHand[k.Name] })
+}
+
+func (c *Config) forget(which func(keys.Key) bool) error {
 	defaults := schema.Defaults()
 	for _, k := range schema.Keys() {
-		if k.Init == "keep" && !c.Objective.Reads(k) && !byHand[k.Name] {
+		if which(k) {
 			if err := schema.Set(c, k.Name, schema.Value(&defaults, k)); err != nil {
 				return err
 			}
