@@ -11,7 +11,7 @@ var adversarial = Method{
 		"of it",
 	Paper:   "Wang, Gong and Liu 2019",
 	Formula: "mle with W h - alpha |w_y| |h| as the target's score, in training only", Parameters: "none",
-	Cost:     "2 N D per N tokens",
+	Cost:     "the lengths of h and of w_y for each target",
 	Settings: []any{AdversarialSettings{}},
 	Build: func(s Settings, _ bool) Pieces {
 		a := Of[AdversarialSettings](s)

@@ -16,7 +16,7 @@ var vmf = Method{
 	Paper: "Kumar and Tsvetkov 2019",
 	Formula: "-log C_M(|x|) + lambda1 |x| - lambda2 x.e[y] with x = map(h), e frozen unit vectors of whole words " +
 		"(forms nll, reg1, reg2, both, log1p)",
-	Parameters: "2 D M for the maps, no matrix of V D", Cost: "N D M multiplications per N tokens instead of 3 N V D",
+	Parameters: "2 D M for the maps, no matrix of V D", Cost: "3 N D M multiplications instead of 3 N V D",
 	Settings: []any{VMFSettings{}, MapSettings{}, vectors.Options{}}, Needs: Needs{WordTargets: true},
 	Build: func(s Settings, _ bool) Pieces {
 		o := Of[VMFSettings](s)
@@ -66,7 +66,7 @@ var maxMargin = Method{
 	Paper:      "Kumar and Tsvetkov 2019",
 	Formula:    "max(0, margin + cos(x, e[j]) - cos(x, e[y])), j nearest to x and farthest from e[y]",
 	Parameters: "as vmf",
-	Cost:       "as vmf, and one product of N V M",
+	Cost:       "as vmf, and N V M multiplications",
 	Settings:   []any{MarginSettings{}, vectors.Options{}}, Needs: Needs{WordTargets: true},
 	Build: func(s Settings, _ bool) Pieces {
 		return Continuous{Kind: torch.MaxMargin, Lambda1: Of[MarginSettings](s).Margin}.pieces()
@@ -123,8 +123,8 @@ var (
 // the distance, squared or rooted as in training; 1 - c for cosine and max-margin. None of
 // them is a perplexity: densities are above 1, and their logs are hundreds of nats.
 //
-// Cost per token: M D multiplications and a dozen numbers; max-margin adds one product
-// with the whole table. Decoding is one product with the table.
+// Cost per target: M D multiplications, 3 M D in training, and a dozen numbers; max-margin adds one product with the
+// whole table. Decoding is one product with the table.
 //
 // Hidden states may be wider or narrower than the decoder's word vectors.
 //

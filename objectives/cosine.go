@@ -12,7 +12,7 @@ var cosreg = Method{
 	Summary: "adds the mean cosine of all pairs of word vectors as a penalty",
 	Paper:   "Gao et al. 2019",
 	Formula: "mle + gamma / V^2 sum_{i != j} cos(w_i, w_j)", Parameters: "none",
-	Cost:     "two passes over W per update; with a factored W three products of V D^2",
+	Cost:     "two passes over W per update; with a factored W 3 V D^2 multiplications",
 	Settings: []any{CosineSettings{}},
 	Build: func(s Settings, _ bool) Pieces {
 		if gamma := Of[CosineSettings](s).Gamma; gamma > 0 {

@@ -13,7 +13,7 @@ var dispersion = Method{
 	Paper:   "Liu et al. 2026",
 	Formula: "mle + dispersion log mean over pairs i != j of a sentence of exp(-angle(h_i, h_j) / (pi tau)), in " +
 		"training only; or another dispersion_of",
-	Parameters: "none", Cost: "2 N T D multiplications for sentences of T targets",
+	Parameters: "none", Cost: "as simctg",
 	Settings: []any{DispersionSettings{}},
 	Build: func(s Settings, _ bool) Pieces {
 		o := Of[DispersionSettings](s)

@@ -15,7 +15,7 @@ var drill = Method{
 	Paper:   "Pappas and Henderson 2019",
 	Formula: "-log softmax(E_L h)[y], E_0 = W, E_i = act(A_i drop(E_i-1) + a_i) + W", Parameters: "L D^2 + L D, " +
 		"L = drill_depth",
-	Cost:     "3 L V D^2 multiplications for each batch, as those of an output layer for L D targets more",
+	Cost:     "3 L V D^2 multiplications for each batch, as those of the output layer for L D targets more",
 	Settings: []any{SoftmaxSettings{}, DrillSettings{}},
 	Build: func(s Settings, _ bool) Pieces {
 		d := Of[DrillSettings](s)

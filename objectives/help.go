@@ -22,8 +22,8 @@ func Help() string {
 	write("", "Methods of the output layer. A plus joins methods, as in -method=spectrum+adversarial, unless two of "+
 		"them set the same piece: the parameterisation of W [V,D], the score of a hidden state h [D] against its "+
 		"target y, or the perturbation of that score. Parameters and cost are those beyond mle's, for a "+
-		"vocabulary of V words, a width of D and N target tokens. The constants are keys of the section "+
-		"objective. docs/methods.md explains each method.")
+		"vocabulary of V words, a width of D and the N targets of a training step, forward and backward. The "+
+		"constants are keys of the section objective. docs/methods.md explains each method.")
 	for _, row := range methods {
 		joins := strings.Join(Joins(row.Name), ", ")
 		switch {

@@ -9,7 +9,7 @@ var istar = Method{
 	Paper:   "Rudman and Eickhoff 2024",
 	Formula: "mle + istar (1 - IsoScore*(h)), IsoScore* = ((tr S)^2 / |S|^2 - 1) / (D - 1), " +
 		"S = (1 - istar_zeta) cov(h) + istar_zeta S_0, in training only",
-	Parameters: "none", Cost: "N D^2 multiplications, and (D + 1)^2 sums per update where processes share it",
+	Parameters: "none", Cost: "3 N D^2 multiplications, and (D + 1)^2 sums per update where processes share it",
 	Settings: []any{IStarSettings{}},
 	Build: func(s Settings, _ bool) Pieces {
 		o := Of[IStarSettings](s)
@@ -37,7 +37,7 @@ type IStarSettings struct {
 //	IsoScore* = (k - 1) / (D - 1),  k = (sum l)^2 / sum l^2 = (tr S)^2 / |S|^2
 //
 // the share of dimensions that are in use. Trace and Frobenius norm need no singular values, whose gradients are
-// unstable where two are close. Cost: the covariance, N D^2 multiplications.
+// unstable where two are close. Cost: the covariance and its two gradients, 3 N D^2 multiplications.
 //
 // The authors find that states which are less isotropic serve better, with weights below 0, which contradicts the
 // papers on narrow cones. They fine-tune; their example has -5 and zeta 0.2. Training from fresh weights learns more

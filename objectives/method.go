@@ -9,7 +9,7 @@ type Method struct {
 
 	Formula    string // what is minimised
 	Parameters string // beside those of mle
-	Cost       string // beside that of mle
+	Cost       string // of a training step, forward and backward, beside that of mle
 
 	// Settings are structs whose tags are the method's keys in the section objective (package keys). Methods may share
 	// some.

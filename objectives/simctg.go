@@ -9,7 +9,7 @@ var simctg = Method{
 	Paper:   "Su et al. 2022",
 	Formula: "mle + simctg mean over pairs i != j of a sentence of max(0, cos(h_i, h_j) - 1 + simctg_margin), in " +
 		"training only",
-	Parameters: "none", Cost: "2 N T D multiplications for sentences of T targets",
+	Parameters: "none", Cost: "3 N T D multiplications for sentences of T targets",
 	Settings: []any{SimCTGSettings{}},
 	Build: func(s Settings, _ bool) Pieces {
 		o := Of[SimCTGSettings](s)
@@ -29,7 +29,7 @@ type SimCTGSettings struct {
 //	weight / (T (T-1)) sum_i sum_{j != i} max(0, margin - 1 + cos(h_i, h_j))
 //
 // It keeps states from becoming alike, which contrastive search needs. margin 0.5 and weight 1, the defaults, are the
-// paper's. Cost: the products of the states of each block with each other, T / V of one product of the softmax.
+// paper's. Cost: the products of the states of each block with each other, T / V of those of the softmax.
 //
 // Departures: the paper fine-tunes on sequences of 256 pieces that are all of one length. Of a batch whose sentences
 // differ the authors' program takes the mean over all pairs; here each target pays the mean over the other states of
