@@ -207,8 +207,8 @@ func (l *Continuous) NLL(s torch.States, targets torch.Tensor) torch.Tensor {
 	})
 }
 
-// LogProbs are scores [N,V] for a search, minus the clean loss of each word; the true
-// log-density for a likelihood that is one. A word without a vector has -1e30.
+// LogProbs are scores [N,V] for a search, minus the clean loss of each word: log-densities for a likelihood that is a
+// density, and minus a distance for the others. A word without a vector has -1e30.
 func (l *Continuous) LogProbs(hidden torch.Tensor) torch.Tensor {
 	return torch.Evaluated(func() torch.Tensor {
 		x := l.outputs(hidden)

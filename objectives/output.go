@@ -140,7 +140,8 @@ func (o *Output) Perplexity(loss float64) float64 {
 // it is a distance, it is no log-likelihood.
 func (o *Output) InNats() bool { return !o.search().Distance }
 
-// LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding, without gradients.
+// LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding, without gradients, or the scores of a
+// method that has none (see [Likelihood]).
 func (o *Output) LogProbs(hidden torch.Tensor) torch.Tensor {
 	return o.method.Likelihood.LogProbs(hidden)
 }

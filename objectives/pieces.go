@@ -41,7 +41,8 @@ type Likelihood interface {
 	// NLL is the clean negative log-likelihood [N] alone, as evaluation needs it:
 	// no gradients, smoothing, noise or perturbation.
 	NLL(s torch.States, targets torch.Tensor) torch.Tensor
-	// LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding, without gradients.
+	// LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding, without gradients; what is no softmax
+	// gives the scores that stand for them, minus the clean loss of each word.
 	LogProbs(hidden torch.Tensor) torch.Tensor
 }
 

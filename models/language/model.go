@@ -11,8 +11,8 @@ import (
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// Model is a language model with its vocabulary. Score, Sample and Close may be called from any goroutine, several at
-// once; the fields, and what else there is, are for training and evaluation, on the torch thread.
+// Model is a language model with its vocabulary. Score, Predict, Sample and Close may be called from any goroutine,
+// several at once; the fields, and what else there is, are for training and evaluation, on the torch thread.
 type Model struct {
 	Settings Settings
 	Words    *corpus.Words

@@ -185,7 +185,8 @@ func (t *Translator) readable(line string) error {
 }
 
 // Force gives the log-probability of each translation that is given, raw, after its raw source. The zero Options are
-// the run's own settings.
+// the run's own settings. A line that cannot be read ends it with a [*LineError], whose Given tells translations from
+// sources.
 func (t *Translator) Force(ctx context.Context, sources, targets []string, o decode.Options) (scores []decode.Scored,
 	err error) {
 	if o == (decode.Options{}) {

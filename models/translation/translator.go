@@ -14,9 +14,9 @@ import (
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// Translator is a trained network with what it reads and writes. Translate, TranslateNBest, Force and Close may be
-// called from any goroutine, several at once; the fields, and what else there is, are for training, on the torch
-// thread.
+// Translator is a trained network with what it reads and writes. Translate, TranslateNBest, TranslateRequests,
+// Glossary, Force and Close may be called from any goroutine, several at once; the fields, and what else there is, are
+// for training, on the torch thread.
 type Translator struct {
 	Settings Settings
 	Text     *bitext.Sides

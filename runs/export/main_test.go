@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/torch"
 )
 
 // TestBadUsage: a command line that means nothing is refused in one sentence.
@@ -68,5 +70,35 @@ func TestRefusals(t *testing.T) {
 	}
 	if _, err := export(t, "-run", plain, "-to=argos", "-out", filepath.Join(place, "none", "x")); err == nil {
 		t.Error("an export into a missing folder")
+	}
+}
+
+// TestMethodsOnPage: the page names the methods that no format holds.
+func TestMethodsOnPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/export.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused []string
+	torch.Test(t, func() {
+		for _, method := range objectives.Methods() {
+			s := objectives.Defaults()
+			s.Method = method.Name
+			params, stream := &torch.Params{}, torch.NewStream(1, "weights")
+			defer params.Free()
+			o, err := objectives.New(s, objectives.Config{Vocabulary: 40, Width: 8, Padding: -1, Params: params,
+				Embedding: "embedding", Output: "output", Stream: stream,
+				Vectors: stream.Normal(0, 1, torch.Float32, torch.CPU, 40, 8)})
+			if err != nil {
+				t.Fatal(method.Name, err)
+			}
+			defer o.Free()
+			if _, err := tensors(params, o, method.Name); err != nil {
+				refused = append(refused, method.Name)
+			}
+		}
+	})
+	if want := "| method | all but " + strings.Join(refused, ", ") + " |"; !strings.Contains(string(page), want) {
+		t.Errorf("docs/export.md lacks %q", want)
 	}
 }

@@ -123,7 +123,8 @@ func weights(m *exchange.Model, t *translation.Translator) error {
 func tensors(p *torch.Params, o *objectives.Output, method string) (map[string]exchange.Tensor, error) {
 	if _, _, ok := o.SoftmaxHead(); !ok {
 		return nil, fmt.Errorf("this run has objective.method = %q, and the formats hold one softmax over the whole "+
-			"vocabulary, of plain scores: export a run of mle, cosreg, adversarial, zloss, spectrum or sn", method)
+			"vocabulary, of plain scores: train with another method; docs/export.md names those that no format holds",
+			method)
 	}
 	scope := torch.OpenScope()
 	defer scope.Close()

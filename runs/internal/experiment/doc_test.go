@@ -65,8 +65,8 @@ file of your own. A run's folder holds the same text as "config.toml", and given
 key, or a value that its key cannot have, ends the command before anything is trained; the message names the nearest key, or
 says what the key may be.
 
-Below, each section has a table of the keys that all models read, and then the keys that only translation or only language models
-read. The column *resume* says whether a run that is continued with "-resume" may change the key, or you in a run folder's
+Below, each section has a table of the keys that both translation and language models have, and then of those that only one of
+them has. The column *resume* says whether a run that is continued with "-resume" may change the key, or you in a run folder's
 "config.toml":
 
 - **yes**, or **no** where it would be another experiment;
