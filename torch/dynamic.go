@@ -24,10 +24,11 @@ func NewDynamic(params []Tensor) *Dynamic {
 	defer scope.Close()
 	d := &Dynamic{params: params}
 	for _, p := range params {
-		start, sum := p.Detach().Clone(), Zeros(p.DType(), p.Device(), p.Shape()...)
-		Keep(start, sum)
-		d.start, d.rms = append(d.start, start), append(d.rms, sum)
+		d.start = append(d.start, p.Detach().Clone())
+		d.rms = append(d.rms, Zeros(p.DType(), p.Device(), p.Shape()...))
 	}
+	Keep(d.start...) // at last: memory may end before
+	Keep(d.rms...)
 	return d
 }
 

@@ -70,6 +70,12 @@ func TestDynamicStep(t *testing.T) {
 				t.Errorf("a weight without gradient is %v", x)
 			}
 			none.Free()
+			// Where it cannot copy all weights it leaves none, as Test finds.
+			huge := torch.Zeros(dtype, device, 1).Expand(1 << 50)
+			if err := torch.Try(func() error { torch.NewDynamic([]torch.Tensor{still, huge}); return nil }); err == nil {
+				t.Error("2^50 weights are copied")
+			}
+			torch.Free(huge)
 			torch.Free(a, b, still)
 		}
 	})

@@ -344,7 +344,7 @@ func runFolderOf(t *testing.T, folder, method string) torch.Tensor {
 	c := experiment.Default()
 	c.Objective.Method, c.Data.Merges = method, 50
 	c.Model.EncoderLayers, c.Model.DecoderLayers, c.Model.Width, c.Model.FFNWidth, c.Model.Heads,
-		c.Model.MaxPositions = 1, 1, 8, 16, 2, 32
+		c.Model.MaxPositions = 1, 1, 8, 16, 2, 128
 	lines, _, _ := sample.Translation(1, 60, 1, 1)
 	pair, err := bitext.Learn(c.Data.TextSettings, bitext.InMemory(lines.Source, lines.Target), nil)
 	if err != nil {

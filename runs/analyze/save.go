@@ -68,6 +68,9 @@ func scoreTranslations(t *translation.Translator, c *experiment.Config, folder s
 		if err != nil {
 			return nil, err
 		}
+		if err := unchanged(results, lines.Sums, folder); err != nil {
+			return nil, err
+		}
 		pairs, err := t.Text.TestPairs(lines)
 		if err != nil {
 			return nil, err
@@ -83,6 +86,15 @@ func scoreTranslations(t *translation.Translator, c *experiment.Config, folder s
 		}
 	}
 	return kept, nil
+}
+
+// unchanged is an error where a file, of those with the given SHA-256, is not what the run read.
+func unchanged(results *record.Results, sums map[string]string, folder string) error {
+	if file := results.Foreign(sums); file != "" {
+		return fmt.Errorf("-save keeps measures of the texts that %s was tested on, and %s has changed since: leave "+
+			"-save out", folder, file)
+	}
+	return nil
 }
 
 // save keeps what was measured of a run in its folder.

@@ -1,15 +1,20 @@
 package main
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/record"
+	"github.com/aperture-ml/aperture/runs/internal/sample"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -70,6 +75,52 @@ func TestBlocksAreWhatTheRunScored(t *testing.T) {
 		}
 		if math.Abs(got-want) > 1e-5*want || n != tokens {
 			t.Errorf("the blocks have %g nats of %d tokens, the text %g of %d", got, n, want, tokens)
+		}
+	})
+}
+
+// TestTranslatorsTexts: -save scores the test text that the run was tested on, and refuses one that has changed since.
+func TestTranslatorsTexts(t *testing.T) {
+	torch.Test(t, func() {
+		folder, data := filepath.Join(t.TempDir(), "run"), t.TempDir()
+		runFolderOf(t, folder, "mle")
+		lines, _, _ := sample.Translation(2, 20, 1, 1)
+		results, tokens := record.Results{Test: map[string]record.TestScores{"test": {}}}, 0
+		results.Data.SHA256 = map[string]string{}
+		for language, text := range map[string][]string{"en": lines.Source, "de": lines.Target} {
+			content := []byte(strings.Join(text, "\n") + "\n")
+			results.Data.SHA256["test."+language] = fmt.Sprintf("%x", sha256.Sum256(content))
+			if err := os.WriteFile(filepath.Join(data, "test."+language), content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		open := func() (*subject, error) {
+			if err := files.WriteJSON(filepath.Join(folder, record.File), results); err != nil {
+				t.Fatal(err)
+			}
+			c, err := experiment.ReadConfig(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Data.Dir, c.Data.Test = data, []string{"test"}
+			if err := os.WriteFile(filepath.Join(folder, experiment.ConfigFile), []byte(c.TOML()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return runFolder{folder, "translator", 0, true, "output", ""}.open(io.Discard)
+		}
+		s, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range s.kept.Blocks["test"] {
+			tokens += b.Tokens
+		}
+		if len(s.kept.Blocks["test"]) != 2 || tokens < 40 {
+			t.Errorf("20 lines make the blocks %v", s.kept.Blocks)
+		}
+		results.Data.SHA256["test.de"] = "of another text"
+		if _, err := open(); err == nil || !strings.Contains(err.Error(), "test.de has changed since") {
+			t.Errorf("-save with a text that has changed: %v", err)
 		}
 	})
 }

@@ -173,9 +173,8 @@ func (r runFolder) language(c *experiment.Config, log io.Writer) (*subject, erro
 		if err != nil {
 			return nil, err
 		}
-		if file := results.Foreign(texts.Sums); file != "" {
-			return nil, fmt.Errorf("-save keeps measures of the texts that %s was tested on, and %s has changed since: leave "+
-				"-save out", r.folder, file)
+		if err := unchanged(results, texts.Sums, r.folder); err != nil {
+			return nil, err
 		}
 		if s.kept, err = scoreText(m, texts, s.counts); err != nil {
 			return nil, err

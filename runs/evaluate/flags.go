@@ -58,6 +58,9 @@ func parse(args []string, stdout io.Writer) (f *flags, err error) {
 		return nil, command.Usagef("-with=%s searches for settings on the validation text: name one with -valid, or give "+
 			"the settings", f.With)
 	}
+	if f.given.Changed("target-length") && f.With == "dynamic" {
+		return nil, command.Usagef("-target-length does not go with -with=dynamic, which reads -chunk tokens at a time")
+	}
 	if f.given.Changed("search") && len(f.searched()) == 0 {
 		return nil, command.Usagef("-search: the settings are given, and nothing is searched for: leave it out")
 	}

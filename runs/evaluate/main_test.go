@@ -326,6 +326,7 @@ func TestUsage(t *testing.T) {
 		{"-run=x -with=cache -theta=1 -lambda=0.1 -search=9", "-search: the settings are given"}, {"-run=x -clamp=9", "-memory"},
 		{"-run=x -valid= -with=cache -theta=1", "name one with -valid"},
 		{"-run=x -valid= -with=dynamic", "name one with -valid"}, {"-run=x -target-length=9", "-memory"}, {"-run=x -same-length", "-memory"},
+		{"-run=x -with=dynamic -memory=5 -target-length=9", "-with=dynamic, which reads -chunk"},
 	} {
 		_, err := parse(strings.Fields(c.argument), io.Discard)
 		var usage *command.UsageError

@@ -2,6 +2,7 @@ package bitext
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/aperture-ml/aperture/tokenize/corpus"
@@ -11,6 +12,7 @@ import (
 type Lines struct {
 	Name           string
 	Source, Target []string
+	Sums           map[string]string // SHA-256 of each file, where they come from files
 }
 
 // Parallel are the lines as text in memory.
@@ -99,7 +101,7 @@ func ReadFiles(d TextSettings, names TextNames, cache *corpus.Cache) (*Texts, er
 		open func(at corpus.PairName, flag string) (corpus.Parallel, error)) (p corpus.Parallel) {
 		if err == nil {
 			p, err = open(at, flag)
-			t.Sums[name+"."+d.Source], t.Sums[name+"."+d.Target] = p.Source.SHA256, p.Target.SHA256
+			maps.Copy(t.Sums, sums(d, name, p))
 			t.read[name] = [2]corpus.Text{p.Source, p.Target}
 		}
 		return p
@@ -112,9 +114,9 @@ func ReadFiles(d TextSettings, names TextNames, cache *corpus.Cache) (*Texts, er
 	if err == nil {
 		t.Train, err = t.Train.Some(d.TrainPairs, "data.train_pairs")
 	}
-	t.Valid = linesOf(names.Valid, read(names.Valid, "-valid", valid, corpus.ReadParallel))
+	t.Valid = linesOf(d, names.Valid, read(names.Valid, "-valid", valid, corpus.ReadParallel))
 	for i, name := range names.Tests {
-		t.Tests = append(t.Tests, linesOf(name, read(name, "-test", tests[i], corpus.ReadParallel)))
+		t.Tests = append(t.Tests, linesOf(d, name, read(name, "-test", tests[i], corpus.ReadParallel)))
 	}
 	return t, err
 }
@@ -140,11 +142,16 @@ func ReadLines(d TextSettings, names TextNames, name, flag string, cache *corpus
 		at = tests[i]
 	}
 	p, err := corpus.ReadParallel(at, flag)
-	return linesOf(name, p), err
+	return linesOf(d, name, p), err
 }
 
-func linesOf(name string, p corpus.Parallel) Lines {
-	return Lines{Name: name, Source: p.Source.Lines, Target: p.Target.Lines}
+func linesOf(d TextSettings, name string, p corpus.Parallel) Lines {
+	return Lines{Name: name, Source: p.Source.Lines, Target: p.Target.Lines, Sums: sums(d, name, p)}
+}
+
+// sums are the SHA-256 of a text's two files, by the file's name.
+func sums(d TextSettings, name string, p corpus.Parallel) map[string]string {
+	return map[string]string{name + "." + d.Source: p.Source.SHA256, name + "." + d.Target: p.Target.SHA256}
 }
 
 // About says in sentences where the texts come from.
