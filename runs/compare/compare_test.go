@@ -339,7 +339,7 @@ func TestRefusals(t *testing.T) {
 		"unfinished":       {[]string{unfinished}, "none of these runs has finished", 1},
 		"another control":  {[]string{folder, "-quick", "-control=mos"}, "the rows are", 2},
 		"the same run":     {[]string{twice, "-quick"}, "the same run twice", 1},
-		"broken results":   {[]string{broken, "-quick"}, "results.json", 1},
+		"broken results":   {[]string{broken, "-quick"}, "results.json: unexpected end of JSON input: the file is damaged; delete it", 1},
 		"negative threads": {[]string{folder, "-threads=-1"}, "-threads=-1: it wants a whole number of at least 0", 2},
 		"a page into results": {[]string{folder, "-out=" + filepath.Join(folder, "results.json")},
 			"a page there, whose name ends in .html", 2},

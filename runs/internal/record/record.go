@@ -2,6 +2,9 @@ package record
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"path/filepath"
@@ -205,7 +208,12 @@ func (t Text) MarshalJSON() ([]byte, error) {
 // Read reads the results.json of a run folder.
 func Read(folder string) (*Results, error) {
 	results := &Results{}
-	return results, files.ReadJSON(filepath.Join(folder, File), results)
+	err := files.ReadJSON(filepath.Join(folder, File), results)
+	var where *fs.PathError
+	if err != nil && !errors.As(err, &where) {
+		err = fmt.Errorf("%w: the file is damaged; delete it, and -resume of the run makes it anew from the checkpoints", err)
+	}
+	return results, err
 }
 
 // Foreign is a file, of those with the given SHA-256, that is none of the run's own texts as it read them; empty where
