@@ -17,7 +17,7 @@ var adaptive = Method{
 	Paper:   "Grave et al. 2017",
 	Formula: "-log softmax(W h over frequent words and clusters)[y or its cluster] - log softmax(W h over the " +
 		"cluster)[y]",
-	Parameters: "C D + C", Cost: "about a seventh of the output layer's products in training",
+	Parameters: "C D + C", Cost: "a seventh of the output layer's products in place of all, in training",
 	Settings: []any{SoftmaxSettings{}, AdaptiveSettings{}},
 	Needs:    Needs{FrequentFirst: true},
 	Build: func(s Settings, _ bool) Pieces {

@@ -16,7 +16,8 @@ var vmf = Method{
 	Paper: "Kumar and Tsvetkov 2019",
 	Formula: "-log C_M(|x|) + lambda1 |x| - lambda2 x.e[y] with x = map(h), e frozen unit vectors of whole words " +
 		"(forms nll, reg1, reg2, both, log1p)",
-	Parameters: "2 D M for the maps, no matrix of V D", Cost: "3 N D M multiplications instead of 3 N V D",
+	Parameters: "2 D M for the maps, no matrix of V D", Cost: "3 N D M multiplications instead of 3 N V D, " +
+		"and 2 D M for each token that the decoder reads",
 	Settings: []any{VMFSettings{}, MapSettings{}, vectors.Options{}}, Needs: Needs{WordTargets: true},
 	Build: func(s Settings, _ bool) Pieces {
 		o := Of[VMFSettings](s)

@@ -14,8 +14,8 @@ var mixtape = Method{
 	Formula: "-log softmax(sum_k pi_jk w_j tanh(H_k h))[y], pi the gates of word j in the context h",
 	Parameters: "4 D^2 + 3 D M + 3 D, and M + 3 for each word with gates of its own and for all others, " +
 		"M = mixtape_width",
-	Cost: "with a tenth of the words frequent, 1.3 output layers, and 12 N D^2 for the latent states; no fused " +
-		"kernel",
+	Cost: "with a tenth of the words frequent, 0.3 output layers, 0.9 N V M and 9 N D M multiplications for the gates, " +
+		"and 12 N D^2 for the latent states; no fused kernel",
 	Settings: []any{SoftmaxSettings{}, MixtapeSettings{}},
 	Needs:    Needs{FrequentFirst: true},
 	Build: func(s Settings, _ bool) Pieces {

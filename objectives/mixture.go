@@ -12,7 +12,7 @@ var mos = Method{
 	Summary: "a mixture of K softmaxes",
 	Paper:   "Yang et al. 2018",
 	Formula: "-log sum_k softmax(P h)_k softmax(W tanh(L_k h + l_k))[y]", Parameters: "K D^2 + 2 K D",
-	Cost:     "K times the output layer",
+	Cost:     "K output layers in place of one, and 3 N K D^2 multiplications for the latent states",
 	Settings: []any{SoftmaxSettings{}, MixtureSettings{}},
 	Build: func(s Settings, _ bool) Pieces {
 		m := Of[MixtureSettings](s)

@@ -17,7 +17,7 @@ var spectrum = Method{
 	Formula: "mle with W = U diag(s) V^T + lambda |U^T U - I|^2 + lambda |V^T V - I|^2 + lambda |s - c1 exp(-c2 " +
 		"k^gamma)|^2",
 	Parameters: "D^2 + D",
-	Cost:       "2 V D^2 multiplications per update, 3 N D^2 for the scores, and 3 D^2 for each token that is read",
+	Cost:       "up to 2 V D^2 multiplications per update, 3 N D^2 for the scores, and 3 D^2 for each token that is read",
 	Settings:   []any{FactorSettings{}, SpectrumSettings{}},
 	Build:      func(s Settings, sgd bool) Pieces { return spectrumControl(s, "", sgd) },
 }

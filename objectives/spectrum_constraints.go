@@ -9,10 +9,10 @@ import (
 
 // Constraints hold U, s and V of a factored embedding where penalties, which are summed into the loss, cannot. Those of
 // Wang et al. (2020) have the curvature 8 lambda for each direction of U and V and 2 lambda for each s_k; plain SGD is
-// stable below 2 over the learning rate, which at a rate of 30 no published weight is. Where gradients are clipped, the
-// penalties' take up the norm that the loss needs. Under Adam penalties serve as well as anything, and are the default;
-// presets that train with SGD take proximal steps and 4 times the norm of an untrained dense matrix
-// (docs/results/spectrum.md).
+// stable below 2 over the learning rate. At a rate of 30 that is no published weight of the prior, and none of the
+// others before [Preconditioner] scales the gradients of U and V. Where gradients are clipped, the penalties' take up
+// the norm that the loss needs. Under Adam penalties serve as well as anything, and are the default; presets that train with SGD take
+// proximal steps and 4 times the norm of an untrained dense matrix (docs/results/spectrum.md).
 
 // Retraction puts U and V onto the nearest matrices with orthonormal columns after every Every-th update, and keeps out
 // of their gradients what only leads away from these, which Adam's moments would accumulate. Cost: two products of V

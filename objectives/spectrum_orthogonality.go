@@ -7,7 +7,7 @@ import "github.com/aperture-ml/aperture/torch"
 //	U |E_U|_F^2 + V |E_V|_F^2 + USpectral |E_U|_2^2 + VSpectral |E_V|_2^2.
 //
 // The spectral norms come from power iteration on kept vectors, a few steps per update, never from a decomposition.
-// Cost: two products of V D^2 multiplications per update, whichever terms are on.
+// Cost: up to two products of V D^2 multiplications per update, whichever terms are on.
 type Orthogonality struct {
 	OrthogonalityWeights
 
