@@ -58,9 +58,12 @@ func openWeights(path string) (*Weights, error) {
 
 // weightsIn finds the file of a folder to begin with.
 func weightsIn(folder string) (string, error) {
-	index := filepath.Join(folder, safetensors.IndexFile)
-	if _, err := os.Stat(index); err == nil {
-		return index, nil
+	// A save in one file may have left the index of an earlier save in shards.
+	for _, name := range []string{"model.safetensors", safetensors.IndexFile} {
+		path := filepath.Join(folder, name)
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
 	}
 	found, err := fs.Glob(os.DirFS(folder), "*.safetensors") // the folder's name is no pattern
 	switch {

@@ -109,6 +109,20 @@ func TestWeightsInBrackets(t *testing.T) {
 	}
 }
 
+// TestStaleIndex: a save in one file leaves the index of an earlier one in shards, and is what a folder holds.
+func TestStaleIndex(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "model.safetensors")
+	for path, data := range map[string][]byte{path: file("{}", ""), path + ".index.json": []byte("{}")} {
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w, err := torch.OpenWeights(folder); err != nil || w.Path() != path {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestWeightsOfNothing: an empty matrix is read whichever of its sides is 0.
 func TestWeightsOfNothing(t *testing.T) {
 	torch.Test(t, func() {

@@ -68,6 +68,8 @@ func TestTextPaths(t *testing.T) {
 	shared := map[string]change{
 		"data.truecase = true: train with data.truecase = " +
 			"false": func(m *Model) { m.Text.Truecase = true },
+		"data.opus_mt = true: train with data.opus_mt = " +
+			"false": func(m *Model) { m.Text.OPUS = true },
 		"data.normalize = false: train with data.normalize = " +
 			"true": func(m *Model) { m.Text.Normalize = false },
 		`data.tokenize = "none": train with data.tokenize = "2017"`: func(

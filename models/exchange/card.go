@@ -34,11 +34,7 @@ func (m *Model) card(c class, o Options) []byte {
 	say("# Translator from %s\n", m.Pair())
 	say("A Transformer of %d and %d layers, width %d, %d weights, for the class %s.", m.EncoderLayers, m.DecoderLayers,
 		m.Width, k.Params, c.name)
-	if k.Run != "" { // an imported one was trained elsewhere
-		say("Trained with Aperture: run %s, preset %s, method %s, seed %d, %d updates.", k.Run, k.Preset, k.Method, k.Seed,
-			k.Updates)
-	}
-	say("")
+	k.trained(say)
 	say("License: unknown. It depends on that of the texts below; put yours here and into the first lines.\n")
 	say("```python")
 	if o.Tokens {
@@ -63,6 +59,15 @@ func (m *Model) card(c class, o Options) []byte {
 	}
 	k.figures(say)
 	return b.Bytes()
+}
+
+// trained says how the run was trained, where it has finished; an imported one was trained elsewhere.
+func (k Card) trained(say func(format string, args ...any)) {
+	if k.Run != "" {
+		say("Trained with Aperture: run %s, preset %s, method %s, seed %d, %d updates.", k.Run, k.Preset, k.Method, k.Seed,
+			k.Updates)
+	}
+	say("")
 }
 
 // figures are the tables of scores and of sums.

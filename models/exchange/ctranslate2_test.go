@@ -293,7 +293,8 @@ func TestReadme(t *testing.T) {
 	if err := WriteCTranslate2(folder, m, Options{Tokens: true}); err != nil {
 		t.Fatal(err)
 	}
-	if text, says := readText(t, folder, "README.md"), `, suppress_sequences=[["<unk>"]])`; !strings.Contains(text, says) {
+	if text, says := readText(t, folder, "README.md"), "max_input_length=0, min_decoding_length=1, max_decoding_length="+
+		`min(8, int(1.2 * (len(pieces) + 1) + 10)), suppress_sequences=[["<unk>"]])`; !strings.Contains(text, says) {
 		t.Errorf("the README of the model alone lacks %q:\n%s", says, text)
 	}
 	names := map[string]bool{}

@@ -220,11 +220,13 @@ func (m *GPT2) card(o Options) []byte {
 	var b bytes.Buffer
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("---\nlicense: unknown\nlibrary_name: transformers\npipeline_tag: text-generation\n---\n")
-	say("# Language model of %s\n", m.Card.Data)
-	say("A GPT of %d layers, width %d, %d weights, for the class GPT2LMHeadModel. Trained with Aperture:", m.Layers,
-		m.Width, m.Card.Params)
-	say("run %s, preset %s, method %s, seed %d, %d updates.\n", m.Card.Run, m.Card.Preset, m.Card.Method, m.Card.Seed,
-		m.Card.Updates)
+	title := "Language model"
+	if m.Card.Data != "" {
+		title += " of " + m.Card.Data
+	}
+	say("# %s\n", title)
+	say("A GPT of %d layers, width %d, %d weights, for the class GPT2LMHeadModel.", m.Layers, m.Width, m.Card.Params)
+	m.Card.trained(say)
 	say("License: unknown. It depends on that of the texts below; put yours here and into the first lines.\n")
 	say("```python")
 	if o.Tokens {

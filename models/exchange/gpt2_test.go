@@ -119,6 +119,9 @@ func TestGPT2Tokens(t *testing.T) {
 	if err := json.Unmarshal(data, &list); err != nil || len(list) != m.Vocabulary || list[m.Pieces.ID("Ġ")] != "Ġ" {
 		t.Errorf("%d pieces, %v", len(list), err)
 	}
+	if text := readText(t, to, "README.md"); !strings.Contains(text, "# Language model\n") || strings.Contains(text, "run ,") {
+		t.Errorf("the card of a model that no run has trained:\n%s", text)
+	}
 	for _, name := range []string{"vocab.json", "merges.txt", "tokenizer_config.json"} {
 		if _, err := os.Stat(filepath.Join(to, name)); err == nil {
 			t.Errorf("there is %s", name)

@@ -133,10 +133,15 @@ func (c *faceConfig) network() (*Model, error) {
 	switch {
 	case c.Kind == "marian":
 		m.Positions = VaswaniPositions
-	case c.Kind == "fsmt":
-		m.Positions = FairseqPositions
-	case c.Kind == "m2m_100":
-		m.Positions, m.PreNorm = FairseqPositions, true
+	case c.Kind == "fsmt" || c.Kind == "m2m_100":
+		if c.Pad != nil && *c.Pad != tokenize.Pad {
+			return m, refuse("pad_token_id = %d, behind which the positions of %s begin, is not supported; %d is", *c.Pad, c.Kind,
+				tokenize.Pad)
+		}
+		m.Positions, m.PreNorm = FairseqPositions, c.Kind == "m2m_100"
+	case c.Kind == "gpt2":
+		return m, refuse("model_type = %q is no translator's, and is read from a folder alone: unpack it, and name the "+
+			"folder", c.Kind)
 	default:
 		return m, refuse("model_type = %q is not supported; marian, fsmt, m2m_100 and gpt2 are", c.Kind)
 	}
@@ -254,7 +259,9 @@ func (m *Model) dropNames(weights map[string]Tensor) {
 
 // number numbers a vocabulary of that size.
 func (c *faceConfig) number(ids map[string]int, size int) (numbering, error) {
-	ids = maps.Clone(ids)
+	if ids = maps.Clone(ids); ids == nil { // the file says null
+		ids = map[string]int{}
+	}
 	if _, named := ids["<pad>"]; !named && c.Pad != nil {
 		ids["<pad>"] = *c.Pad
 	}

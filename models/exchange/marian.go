@@ -188,7 +188,7 @@ func marianNetwork(arrays map[string]array) (*Model, error) {
 	}
 	for _, key := range []string{"transformer-train-position-embeddings", "transformer-no-projection",
 		"transformer-no-affine", "transformer-no-bias", "transformer-rnn-projection", "transformer-pool",
-		"output-omit-bias", "ulr"} {
+		"output-omit-bias", "ulr", "right-left"} {
 		if c.text(key, "false") == "true" {
 			return nil, refuse("%s: true is not supported", key)
 		}

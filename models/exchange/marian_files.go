@@ -67,7 +67,7 @@ var (
 
 // readNPY reads a .npy of that size in bytes: version, header, numbers.
 func readNPY(r io.Reader, size int64) (a array, err error) {
-	data, err := io.ReadAll(io.LimitReader(r, size))
+	data, err := io.ReadAll(io.LimitReader(r, size+1)) // to its end, where a ZIP compares its checksum
 	if err != nil {
 		return a, err
 	}

@@ -187,6 +187,17 @@ func TestUnsupported(t *testing.T) {
 		`its type "s2s" is not supported`:         opus("type: transformer", "type: s2s"),
 		"gelu of Marian":                          opus("swish", "gelu"),
 		`transformer-preprocess "n"`:              opus(`preprocess: ""`, `preprocess: "n"`),
+		"right-left: true is not supported":       opus("dim-emb: 6", "dim-emb: 6\nright-left: true"),
+		`model_type = "gpt2" is no translator's`:  face("config.json", `"marian"`, `"gpt2"`),
+		"pad_token_id = 7, behind which the":      face("config.json", `"marian"`, `"m2m_100"`),
+		"the vocabulary has no </s>, which":       func(folder string) { marianFace(t, folder); put(t, folder, "vocab.json", []byte("null")) },
+		"model.shared.weight has no numbers": func(folder string) {
+			marianFace(t, folder)
+			all := map[string]Tensor{"model.shared.weight": {Shape: []int{1 << 40, 0}}}
+			if err := writeTensors(filepath.Join(folder, "model.safetensors"), all, Float32); err != nil {
+				t.Fatal(err)
+			}
+		},
 		"pytorch_model.bin, which can hold program": func(folder string) {
 			marianFace(t, folder)
 			err := os.Rename(filepath.Join(folder, "model.safetensors"), filepath.Join(folder, "pytorch_model.bin"))
@@ -323,6 +334,23 @@ func TestMarianArchive(t *testing.T) {
 			!m.Search.NoUnk {
 			t.Errorf("%+v, %+v", m.Network, m.Search)
 		}
+	}
+}
+
+// TestDamagedArchive: the checksum of an array in an .npz is compared.
+func TestDamagedArchive(t *testing.T) {
+	folder := t.TempDir()
+	m := marianArchive(t, folder, func(yml string) string { return yml })
+	path := filepath.Join(folder, "opus.model1.npz.best-perplexity.npz")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	word := binary.LittleEndian.AppendUint32(nil, math.Float32bits(m.Tensors[decoderEmbedding].Values[9]))
+	data[bytes.Index(data, word)] ^= 1
+	put(t, folder, filepath.Base(path), data)
+	if _, err := Read(folder, anyText); err == nil || !strings.Contains(err.Error(), "Wemb.npy: zip: checksum error") {
+		t.Error(err)
 	}
 }
 

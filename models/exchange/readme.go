@@ -175,8 +175,9 @@ padding or <s>: the output's bias keeps them out.
 ` + "```python" + `
 import ctranslate2
 translator = ctranslate2.Translator(".")
-found = translator.translate_batch([["pieces", "of", "a", "line"]], beam_size={{.Search.Beam}},
-	length_penalty={{.Penalty}}{{.Banned}})
+pieces = ["pieces", "of", "a", "line"]
+found = translator.translate_batch([pieces], beam_size={{.Search.Beam}}, length_penalty={{.Penalty}},
+    max_input_length=0, min_decoding_length={{.Search.MinLength}}, max_decoding_length={{.Longest}}{{.Banned}})
 print(found[0].hypotheses[0])
 ` + "```" + `
 `))

@@ -43,6 +43,9 @@ func (d *directory) readWeights(name string) (map[string]Tensor, error) {
 		for _, n := range e.Shape {
 			t.Shape = append(t.Shape, int(n))
 		}
+		if e.Offsets[0] == e.Offsets[1] { // the other sides may be as large as one likes
+			return broken(fmt.Errorf("%s has no numbers: get the file again", name))
+		}
 		if t.Values, err = readFloats(r, e.DType, e.Offsets[1]-e.Offsets[0]); err != nil {
 			return broken(fmt.Errorf("%s: %w", name, err))
 		}

@@ -2,6 +2,9 @@ package exchange
 
 import "fmt"
 
+// otherLines is what no program elsewhere does that data.opus_mt asks for.
+const otherLines = "prepares lines otherwise"
+
 // unheld makes the refusal of a text path: who prepares text otherwise, which key is in the way, and what would do.
 func unheld(who, does, key string, is any, instead string) error {
 	return &Refusal{fmt.Sprintf("%s %s, and this run has %s = %v: train with %s", who, does, key, is, instead), true}
@@ -23,6 +26,8 @@ func (m *Model) heldBySacremoses(who string, aggressive bool) error {
 		return unheld(who, "splits text as Moses does", "data.source_units", `"sentencepiece"`, `data.source_units = "bpe"`)
 	case d.Truecase:
 		return unheld(who, "restores no case", "data.truecase", true, "data.truecase = false")
+	case d.OPUS:
+		return unheld(who, otherLines, "data.opus_mt", true, "data.opus_mt = false")
 	case !d.Normalize:
 		return unheld(who, "normalises punctuation", "data.normalize", false, "data.normalize = true")
 	case d.Tokenize == "none":
@@ -51,7 +56,7 @@ func (m *Model) heldAsRaw(who string) error {
 	case d.Normalize:
 		return unheld(who, "gives raw text to SentencePiece", "data.normalize", true, "data.normalize = false")
 	case d.OPUS:
-		return unheld(who, "gives raw text to SentencePiece", "data.opus_mt", true, "data.opus_mt = false")
+		return unheld(who, otherLines, "data.opus_mt", true, "data.opus_mt = false")
 	}
 	return nil
 }
@@ -59,7 +64,7 @@ func (m *Model) heldAsRaw(who string) error {
 // heldByReadme says which key is in the way of the program in the README of CTranslate2's folder.
 func (m *Model) heldByReadme() error {
 	if m.Text.OPUS {
-		return unheld("the program that translates with CTranslate2", "gives raw text to SentencePiece", "data.opus_mt", true,
+		return unheld("the program that translates with CTranslate2", otherLines, "data.opus_mt", true,
 			"data.opus_mt = false")
 	}
 	if m.Text.Truecase {

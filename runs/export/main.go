@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/models/exchange"
@@ -104,16 +105,16 @@ func advised(err error, format string) error {
 
 // writeArgos writes a package, whose model is made in a folder beside it first.
 func writeArgos(path string, m *exchange.Model, o exchange.Options) error {
-	scratch, err := os.MkdirTemp("", "aperture-export-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(scratch)
 	w, err := files.Create(path)
 	if err != nil {
 		return err
 	}
 	defer w.Discard()
+	scratch, err := os.MkdirTemp(filepath.Dir(path), files.TempPattern(path))
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
 	if err := exchange.WriteArgos(w, scratch, m, o); err != nil {
 		return err
 	}
