@@ -42,7 +42,9 @@ func (e *Encoder) Append(ids []int32, line string) []int32 {
 		known, free, ok := e.cache.get(word, hash)
 		if !ok {
 			known = e.encode(word)
-			e.cache.put(free, hash, word, known)
+			if e.bpe == nil || e.bpe.dropout == 0 { // else each occurrence is split anew
+				e.cache.put(free, hash, word, known)
+			}
 		}
 		for ; len(known) > 0; known = known[4:] {
 			ids = append(ids, int32(binary.NativeEndian.Uint32(known)))

@@ -65,3 +65,25 @@ func TestEncoder(t *testing.T) {
 		}
 	}
 }
+
+// TestEncoderDropout: each occurrence of a word is split anew.
+func TestEncoderDropout(t *testing.T) {
+	words := &WordCounts{}
+	words.AddLine(strings.Repeat("abab ", 50))
+	codes, _, err := Learn(words, LearnOptions{Merges: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := NewBPE(codes, BPEOptions{Dropout: 0.5, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := NewVocabulary(map[string]int{"abab": 2, "ab@@": 2, "ab": 2, "a@@": 2, "b@@": 2, "b": 2}, VocabularyOptions{})
+	e, ways := NewEncoder(b, v, 1<<20), map[string]bool{}
+	for range 50 {
+		ways[fmt.Sprint(e.Append(nil, "abab"))] = true
+	}
+	if len(ways) < 3 {
+		t.Errorf("a word is split in the ways %v alone", ways)
+	}
+}

@@ -31,6 +31,7 @@ type Lines struct {
 	terminated bool
 	err        error
 	unchecked  bool
+	crlf       bool // the first line ends in "\r\n"
 }
 
 // NewLines reads from r; name stands for it in errors ("name:17: ...").
@@ -90,6 +91,20 @@ func (l *Lines) Next() bool {
 // Text is the current line without its "\n".
 func (l *Lines) Text() string { return l.text }
 
+// Row is Text of a file of rows, called for every line: without a byte order mark, and without the "\r" of "\r\n" if
+// the first line has one, since a symbol may end in "\r".
+func (l *Lines) Row() string {
+	row := l.text
+	if l.number == 1 {
+		row = strings.TrimPrefix(row, "\ufeff")
+		l.crlf = strings.HasSuffix(row, "\r")
+	}
+	if l.crlf {
+		row = strings.TrimSuffix(row, "\r")
+	}
+	return row
+}
+
 // Number counts lines from 1.
 func (l *Lines) Number() int { return l.number }
 
@@ -107,30 +122,18 @@ func (l *Lines) Errorf(format string, args ...any) error {
 // lineBlanks are what subword-nmt strips from both ends of a line.
 const lineBlanks = "\r\n "
 
-// tableRows reads rows of two fields apart by one space. It tolerates a byte order mark, "\r\n" ends if the first line
-// has one (a symbol may end in "\r"), and blank lines at the end.
-type tableRows struct {
-	*Lines
-	crlf bool
-}
+// tableRows reads rows of two fields apart by one space. It tolerates what Row does, and blank lines at the end.
+type tableRows struct{ *Lines }
 
 func newTableRows(r io.Reader, name string) *tableRows {
-	return &tableRows{Lines: NewLines(r, name).Table()}
+	return &tableRows{NewLines(r, name).Table()}
 }
 
 func (t *tableRows) next() (row string, ok bool) {
 	if !t.Next() {
 		return "", false
 	}
-	row = t.Text()
-	if t.Number() == 1 {
-		row = strings.TrimPrefix(row, "\ufeff")
-		t.crlf = strings.HasSuffix(row, "\r")
-	}
-	if t.crlf {
-		row = strings.TrimSuffix(row, "\r")
-	}
-	return strings.Trim(row, " "), true
+	return strings.Trim(t.Row(), " "), true
 }
 
 // maxCount bounds the count of a word, so that sums of thousands of them do not overflow.

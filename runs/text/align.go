@@ -131,6 +131,9 @@ func (f *shortlist) run(s streams) error {
 	return learnt.Write(s.out)
 }
 
+// mostLinks are those of a pair. Each takes 16 bytes.
+const mostLinks = 1 << 26
+
 // readPairs reads lines SOURCE ||| TARGET. A side may be empty.
 func readPairs(in io.Reader) (*align.Corpus, error) {
 	corpus := &align.Corpus{}
@@ -142,7 +145,12 @@ func readPairs(in io.Reader) (*align.Corpus, error) {
 		if at < 0 || slices.Contains(words[at+1:], "|||") {
 			return nil, lines.Errorf("a line is SOURCE ||| TARGET, with ||| as a word of its own, once")
 		}
-		corpus.Add(words[:at], words[at+1:])
+		source, target := words[:at], words[at+1:]
+		if len(source)*len(target) > mostLinks {
+			return nil, lines.Errorf("%d words beside %d have more than %d possible links: break the pair up, a sentence a line",
+				len(source), len(target), mostLinks)
+		}
+		corpus.Add(source, target)
 	}
 	return corpus, lines.Err()
 }

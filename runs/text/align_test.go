@@ -60,6 +60,8 @@ func TestAlignCommandsRefuse(t *testing.T) {
 		{"a ||| b ||| c\n", []string{"align"}, 1, "standard input:1: a line is SOURCE ||| TARGET"},
 		{"a|||b\n", []string{"align"}, 1, "standard input:1: a line is SOURCE ||| TARGET"},
 		{"a ||| \xff\n", []string{"align"}, 1, "standard input:1: byte 7"},
+		{strings.Repeat("a ", 9000) + "|||" + strings.Repeat(" b", 9000) + "\n", []string{"align"}, 1,
+			"standard input:1: 9000 words beside 9000 have more than 67108864 possible links"},
 		{"", []string{"align", "-i", "0"}, 2, "-iterations=0: it wants a whole number from 1 to 1000"},
 		{"", []string{"align", "-x"}, 2, "-x"},
 		{"", []string{"align", "pairs"}, 2, `unexpected argument "pairs"`},

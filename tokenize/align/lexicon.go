@@ -95,9 +95,10 @@ func ReadLexicon(r io.Reader, name string) (*Lexicon, error) {
 	l := &Lexicon{map[string]string{}}
 	lines := tokenize.NewLines(r, name).Table()
 	for lines.Next() {
-		source, target, found := strings.Cut(lines.Text(), "\t")
+		row := lines.Row()
+		source, target, found := strings.Cut(row, "\t")
 		if !found || source == "" || target == "" || strings.Contains(target, "\t") {
-			return nil, lines.Errorf("%.80q: a line is a word, a tab and its translation", lines.Text())
+			return nil, lines.Errorf("%.80q: a line is a word, a tab and its translation", row)
 		}
 		if _, twice := l.words[source]; twice {
 			return nil, lines.Errorf("%.80q has a translation already: leave one of the lines out", source)

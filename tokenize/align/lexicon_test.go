@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func fields(lines ...string) (out [][]string) {
@@ -113,5 +115,23 @@ func TestParse(t *testing.T) {
 		if links, err := Parse(line); err == nil {
 			t.Errorf("%q is %v", line, links)
 		}
+	}
+}
+
+// TestSavedByAnEditor: a byte order mark and "\r\n" ends are no part of words.
+func TestSavedByAnEditor(t *testing.T) {
+	lexicon, err := ReadLexicon(strings.NewReader("\ufeffa\tA\r\nb\tB\r\n"), "lexicon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for word, want := range map[string]string{"a": "A", "b": "B"} {
+		if got, _ := lexicon.Word(word); got != want {
+			t.Errorf("%s is %q", word, got)
+		}
+	}
+	list, err := ReadShortlist(strings.NewReader("\ufeff\tA B\r\na\tC D\r\n"), "list")
+	want := &Shortlist{Always: []string{"A", "B"}, Of: map[string][]string{"a": {"C", "D"}}}
+	if diff := cmp.Diff(want, list); err != nil || diff != "" {
+		t.Error(err, diff)
 	}
 }

@@ -69,7 +69,8 @@ func ReadShortlist(r io.Reader, name string) (*Shortlist, error) {
 	lines := tokenize.NewLines(r, name).Table()
 	first := true
 	for ; lines.Next(); first = false {
-		source, targets, found := strings.Cut(lines.Text(), "\t")
+		row := lines.Row()
+		source, targets, found := strings.Cut(row, "\t")
 		_, twice := l.Of[source]
 		var words []string
 		if targets != "" {
@@ -77,11 +78,10 @@ func ReadShortlist(r io.Reader, name string) (*Shortlist, error) {
 		}
 		switch {
 		case !found || strings.Contains(targets, "\t"):
-			return nil, lines.Errorf("%.80q: a line is a word, a tab, and target words with spaces between them",
-				lines.Text())
+			return nil, lines.Errorf("%.80q: a line is a word, a tab, and target words with spaces between them", row)
 		case first != (source == ""):
 			return nil, lines.Errorf("%.80q: the first line, and no other, has no source word: it has the target words "+
-				"of every sentence", lines.Text())
+				"of every sentence", row)
 		case twice:
 			return nil, lines.Errorf("%.80q has a line already: leave one of the two out", source)
 		case first:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/tokenize/bytebpe"
 )
 
 // StoreSettings are keys of the section data.
@@ -57,12 +58,13 @@ func (c *Cache) writable() error {
 // Key names something by what it was made from.
 type Key [sha256.Size]byte
 
-// sources are this package's: how lines are read, words are split off and stores are laid out.
+// sources are this package's: how lines are read, words are split off and stores are laid out. Those of package bytebpe,
+// which splits words into pieces, belong to them.
 //
 //go:embed *.go
 var sources embed.FS
 
-var edition = sync.OnceValue(func() string { return tokenize.Edition(sources) })
+var edition = sync.OnceValue(func() string { return tokenize.Edition(sources, bytebpe.Sources) })
 
 // NewKey hashes parts, each with its length, and the edition of the program that reads and splits text.
 func NewKey(parts ...string) Key {

@@ -26,8 +26,8 @@ type Passage struct {
 // NewReader starts at a position. It is an error if that lies behind the epoch's end, as with another text or settings.
 func NewReader(text Columns, s ColumnSettings, seed uint64, from Position) (*Reader, error) {
 	r := &Reader{original: text, settings: s, seed: seed, at: from, ends: []int{0}}
-	r.enter(from.Epoch)
-	if from.Batch > len(r.spans) {
+	r.enter(max(0, from.Epoch))
+	if from.Epoch < 0 || from.Batch < 0 || from.Batch >= len(r.spans) {
 		return nil, fmt.Errorf("training cannot go on after update %d of epoch %d, which has %d: use the text that "+
 			"the checkpoint was made with", from.Batch, from.Epoch, len(r.spans))
 	}

@@ -57,8 +57,10 @@ func TestReader(t *testing.T) {
 			t.Errorf("the position is %v, want %v", r.Position(), whole[i].Position)
 		}
 	}
-	if _, err := NewReader(text, settings, 3, Position{Batch: 1000}); err == nil ||
-		!strings.Contains(err.Error(), "use the text that the checkpoint was made with") {
-		t.Errorf("a position behind the epoch: %v", err)
+	for _, at := range []Position{{Batch: 1000}, {Batch: open(Position{}).Count(1)}, {Batch: -1}, {Epoch: -1}} {
+		if _, err := NewReader(text, settings, 3, at); err == nil ||
+			!strings.Contains(err.Error(), "use the text that the checkpoint was made with") {
+			t.Errorf("position %v: %v", at, err)
+		}
 	}
 }

@@ -9,9 +9,9 @@
 // published figures, as counts.json keeps them. Corpora lists the corpora and their settings.
 //
 // Archives are read in place, packed or not, and so are the files that were in them. Files are known by their names,
-// wherever in the folder or archive they lie. Every archive is first read from end to end, which finds what is missing
-// or damaged; then both sides of a text are read at once, judged on all processors and written in order, with some ten
-// thousand lines in memory.
+// wherever in the folder or archive they lie. Every tar archive is first read from end to end, which finds what is
+// missing or damaged; then both sides of a text are read at once, judged on all processors and written in order, with
+// some ten thousand lines in memory.
 //
 // A file gets its name when it is whole and on the disk. counts.json is written after each text: a repeated call makes
 // only what is absent, was changed, or was made of other files.

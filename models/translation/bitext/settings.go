@@ -21,7 +21,7 @@ type TextSettings struct {
 
 	SourceUnits string `toml:"source_units" default:"bpe" choice:"bpe word sentencepiece" help:"what the model reads: byte-pair pieces, whole words, or the pieces of a SentencePiece model, which an imported run has"`
 	TargetUnits string `toml:"target_units" default:"bpe" choice:"bpe word sentencepiece" help:"what the model predicts: byte-pair pieces, whole words, or the pieces of a SentencePiece model"`
-	Merges      int    `toml:"merges" default:"10000" range:"[0,1000000]" help:"byte-pair merges to learn; 0 keeps whole words"`
+	Merges      int    `toml:"merges" default:"10000" range:"[0,524288]" help:"byte-pair merges to learn; 0 keeps whole words"`
 	Joint       bool   `toml:"joint" default:"true" help:"one vocabulary and one list of merges for both languages"`
 	JointCodes  bool   `toml:"joint_codes" default:"true" help:"one list of merges for both languages even where each has its own vocabulary"`
 	Codes       string `toml:"codes" path:"file" resume:"location" help:"file of byte-pair merges to use instead of learning them"`
