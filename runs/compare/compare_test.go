@@ -214,6 +214,11 @@ func TestTranslations(t *testing.T) {
 	if len(c.Rows[2].Tests["test"].Each) != 2 || !strings.Contains(log, "have changed") {
 		t.Errorf("%d seeds are tested, and the log says %s", len(c.Rows[2].Tests["test"].Each), log)
 	}
+	write(t, path[0], strings.Repeat("something else\n", 39))
+	c, log = asJSON(t, folder, "-quick")
+	if len(c.Rows[2].Tests["test"].Each) != 2 || !strings.Contains(log, "40 lines and the hypotheses have 39") {
+		t.Errorf("%d seeds are tested, and the log says %s", len(c.Rows[2].Tests["test"].Each), log)
+	}
 }
 
 // TestDamagedEnvironment: an env.json that is none is an error that names it, and one that is gone leaves the machine

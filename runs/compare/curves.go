@@ -27,7 +27,7 @@ func (t *trained) course(split, name string) map[float64]float64 {
 // curve is a number of a split over the updates, where all runs of a row have it; less that of the runs of less with
 // the same seed, unless less is nil.
 func (r *row) curve(split, name string, less *row) (drawn chart.Series) {
-	at := map[float64][]float64{}
+	at, seeds := map[float64][]float64{}, 0
 	for _, t := range r.runs {
 		var others map[float64]float64
 		if less != nil {
@@ -37,6 +37,7 @@ func (r *row) curve(split, name string, less *row) (drawn chart.Series) {
 			}
 			others = same.course(split, name)
 		}
+		seeds++
 		for step, x := range t.course(split, name) {
 			if other, has := others[step]; has || less == nil {
 				at[step] = append(at[step], x-other)
@@ -45,7 +46,7 @@ func (r *row) curve(split, name string, less *row) (drawn chart.Series) {
 	}
 	var columns [][]float64
 	for _, step := range slices.Sorted(maps.Keys(at)) {
-		if len(at[step]) >= len(r.runs) {
+		if len(at[step]) >= seeds {
 			drawn.X, columns = append(drawn.X, step), append(columns, at[step])
 		}
 	}

@@ -32,6 +32,11 @@ func TestDifferences(t *testing.T) {
 	if diff := cmp.Diff([][]float64{{10, 20}, {0.75, 1}, {0, 0}, {1.5, 2}}, got); diff != "" {
 		t.Errorf("BLEU less the control's, with its band: %s", diff)
 	}
+	method.runs = append(method.runs, ran(4, [2]float64{1, 1}, [2]float64{1, 1})) // which the control lacks
+	if got := method.curve(report.SplitValid, report.BLEU, control); cmp.Diff(drawn, got) != "" {
+		t.Errorf("with a seed that the control lacks: %v", got)
+	}
+	method.runs = method.runs[:2]
 	c := &comparison{rows: []*row{control, method}}
 	less := c.lessControl(func(t *trained) []float64 { return []float64{t.records[0].Value(report.BLEU), 1} })
 	if diff := cmp.Diff([]float64{1.5, 0}, less(method.runs[0])); diff != "" {

@@ -111,6 +111,11 @@ func forest(paths []string, control string) (*chart.Chart, error) {
 			if name == nil || !found {
 				continue
 			}
+			for k, method := range s.methods {
+				if slices.Contains(s.methods[k+1:], method) {
+					return nil, fmt.Errorf("%s: %s has several rows: leave all but one out", path, files.Shown(method))
+				}
+			}
 			text := folder
 			if strings.HasSuffix(name[1], ".dynamic") {
 				text += ", dynamic"

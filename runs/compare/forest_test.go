@@ -70,11 +70,12 @@ func TestForestRefuses(t *testing.T) {
 		"":                             "no columns method, measure and values",
 		"a,b\n1,2\n":                   "no columns method, measure and values",
 		"method,measure,values\nmle\n": "wrong number of fields",
-		"method,measure,values\nmle,test.x.nll,1 y\n":                                      ":2: \"y\" is no number",
-		"method,measure,values\nmle,test.x.nll,1 2\nl2,test.x.bleu,1 2\n":                  "another -control",
-		"method,measure,values\nvmf,test.x.nll,1 2\nl2,test.x.nll,1 2\n":                   "another -control",
-		"method,measure,values\nmle,test.x.nll.seen.1,1 2\ncosreg,test.x.nll.seen.1,1 2\n": "another -control",
-		"method,measure,values\nmle,test.x.nll,1 2\ncosreg,test.x.nll,1 2 3\n":             ":3: 3 values, and the first",
+		"method,measure,values\nmle,test.x.nll,1 y\n":                                        ":2: \"y\" is no number",
+		"method,measure,values\nmle,test.x.nll,1 2\nl2,test.x.bleu,1 2\n":                    "another -control",
+		"method,measure,values\nvmf,test.x.nll,1 2\nl2,test.x.nll,1 2\n":                     "another -control",
+		"method,measure,values\nmle,test.x.nll.seen.1,1 2\ncosreg,test.x.nll.seen.1,1 2\n":   "another -control",
+		"method,measure,values\nmle,test.x.nll,1 2\ncosreg,test.x.nll,1 2 3\n":               ":3: 3 values, and the first",
+		"method,measure,values\nmle,test.x.nll,1 2\nl2,test.x.nll,2 3\nmle,test.x.nll,3 4\n": "mle has several rows",
 	} {
 		path := filepath.Join(t.TempDir(), "all.csv")
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

@@ -140,7 +140,7 @@ func (c *comparison) show(f *flags, write func(io.Writer) error, out, log io.Wri
 	if err := write(out); err != nil {
 		return err
 	}
-	if f.CSV { // which has no place for them
+	if f.CSV || f.Isotropy || f.Power > 0 { // which have no place for them
 		for _, doubt := range c.doubts() {
 			fmt.Fprintln(log, doubt)
 		}

@@ -100,7 +100,7 @@ func (c *comparison) fullTable() report.Table {
 			}
 			spread := fixed(s.low, m.digits) + " to " + fixed(s.top, m.digits)
 			t.Rows = append(t.Rows, []string{title, c.rows[k].name, fixed(s.mean, m.digits),
-				fixed(s.deviation, m.digits), spread, difference, c.pText(m.name, k, s.difference.P),
+				fixed(s.deviation, m.digits), spread, difference, unmarked(s.difference.P),
 				c.pText(m.name, k, s.holm), fixed(s.detectable, m.digits)})
 		}
 	}

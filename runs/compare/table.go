@@ -327,8 +327,11 @@ func (c *comparison) doubts() (sentences []string) {
 }
 
 func (c *comparison) latex(w io.Writer) error {
-	notes := strings.ReplaceAll(c.footnote(), ". ", "\n% ")
-	_, err := fmt.Fprintf(w, "%% needs \\usepackage{booktabs}\n%s%% %s\n%% %s\n", c.table().LaTeX(), notes, c.origin())
+	notes := strings.ReplaceAll(c.footnote(), ". ", "\n% ") + "\n% " + c.origin()
+	for _, doubt := range c.doubts() {
+		notes += "\n% " + doubt
+	}
+	_, err := fmt.Fprintf(w, "%% needs \\usepackage{booktabs}\n%s%% %s\n", c.table().LaTeX(), notes)
 	return err
 }
 

@@ -32,6 +32,31 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestKilledRun: a run that is killed each time fails by that, and not by the last line of its progress.
+func TestKilledRun(t *testing.T) {
+	file := searchText(t, "search = \"grid\"\nseeds = 1\n[keys]\ntrain.learning_rate = [0.4, 0.1]")
+	_, log, err := swept(t, file, "-out", filepath.Join(t.TempDir(), "sweep"))
+	if err != nil || !strings.Contains(log, "=0.4: failed: signal: killed, 3 times; its log ends with: valid: update 20") {
+		t.Errorf("%v\n%s", err, log)
+	}
+}
+
+// TestTableOfDamaged: a run that cannot be read is named in place of its method's row.
+func TestTableOfDamaged(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "sweep")
+	file := searchText(t, "search = \"grid\"\nseeds = 1\n[keys]\ntrain.learning_rate = [0.1]")
+	if _, _, err := swept(t, file, "-out", out); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(out, trialsDir, "mle-001", "results.json")
+	if err := os.WriteFile(path, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := swept(t, file, "-out", out, "-table"); err == nil || !strings.Contains(err.Error(), path) {
+		t.Error(err)
+	}
+}
+
 // threeRungs halves eight trials twice, whose values of [keys] come next.
 const threeRungs = `search = "halving"
 trials = 8
@@ -102,6 +127,10 @@ func TestRefusals(t *testing.T) {
 			"train.steps = 20 and train.epochs = 5", 2},
 		"searched steps":  {"search = \"halving\"\n[keys]\ntrain.steps = [20, 40]", "train.steps is searched", 2},
 		"searched epochs": {"search = \"halving\"\n[method.mle]\ntrain.epochs = [2, 4]", "train.epochs is searched", 2},
+		"a rate that goes by the length": {"search = \"halving\"\nargs = [\"-set=schedule.kind=cosine\"]",
+			"a cosine schedule goes by the length", 2},
+		"a rate that does in some trials": {"search = \"halving\"\n[keys]\nschedule.kind = [\"constant\", \"linear\"]",
+			"a linear schedule goes by the length", 2},
 		"noise that falls": {"search = \"halving\"\nargs = [\"-set=model.input_noise=0.1\"]",
 			"noise goes from model.input_noise to", 2},
 		"noise that falls in some trials": {"search = \"halving\"\n[keys]\nmodel.input_noise = [0.0, 0.1]",

@@ -53,10 +53,12 @@ func (j job) run(ctx context.Context, program string, cpus []int) error {
 			return err
 		}
 		code := exit.ExitCode() // -1: by a signal that it did not handle
-		if killed := code < 0 || code > 128; killed && try < kills {
+		switch killed := code < 0 || code > 128; {
+		case killed && try < kills:
 			continue
-		}
-		if words == "" {
+		case killed: // without last words of its own
+			words = fmt.Sprintf("%v, %d times; its log ends with: %s", err, kills, words)
+		case words == "":
 			words = err.Error()
 		}
 		return errFailed{words}

@@ -36,11 +36,11 @@ func TestMain(m *testing.M) {
 }
 
 // pretend takes the flags of a training run, sleeps for its updates, and leaves the files of one. Its validation loss
-// is best at the learning rate 0.001, falls with its length, and differs with the seed. A rate above 0.5 fails, and so
-// do arguments that SWEEP_FAILS, an expression, matches.
+// is best at the learning rate 0.001, falls with its length, and differs with the seed. A rate above 0.5 fails, one of
+// 0.4 is killed, and arguments that SWEEP_FAILS, an expression, matches fail too.
 func pretend(args []string) {
 	given := map[string]string{"steps": "20", "train.epochs": "0", "train.learning_rate": "0.01", "report.test": "true",
-		"model.input_noise": "0", "model.input_noise_end": "0"}
+		"model.input_noise": "0", "model.input_noise_end": "0", "schedule.kind": "constant"}
 	for _, arg := range args {
 		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
 		if name == "set" {
@@ -53,10 +53,10 @@ func pretend(args []string) {
 		os.Exit(2)
 	}
 	config := fmt.Sprintf("run = \"pretend\"\npreset = \"none\"\n[objective]\nmethod = %q\n[train]\nseed = %s\nsteps "+
-		"= %s\nepochs = %s\nlearning_rate = %s\n[schedule]\nkind = \"constant\"\n[report]\ntest = %s\n[model]\n"+
+		"= %s\nepochs = %s\nlearning_rate = %s\n[schedule]\nkind = %q\n[report]\ntest = %s\n[model]\n"+
 		"input_noise = %s\ninput_noise_end = %s\n", given["method"], given["seed"], given["steps"],
-		given["train.epochs"], given["train.learning_rate"], given["report.test"], given["model.input_noise"],
-		given["model.input_noise_end"])
+		given["train.epochs"], given["train.learning_rate"], strings.Trim(given["schedule.kind"], `"`),
+		given["report.test"], given["model.input_noise"], given["model.input_noise_end"])
 	if _, ask := given["print-config"]; ask {
 		fmt.Print(config)
 		return
@@ -103,6 +103,10 @@ func pretend(args []string) {
 	if fails != "" && regexp.MustCompile(fails).MatchString(strings.Join(args, " ")) {
 		fmt.Fprintln(os.Stderr, "aperture: too little memory")
 		os.Exit(1)
+	}
+	if number("train.learning_rate") == 0.4 {
+		fmt.Fprintln(os.Stderr, "valid: update 20")
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
 	if number("train.learning_rate") > 0.5 {
 		fmt.Fprintln(os.Stderr, "aperture: the loss is not finite")

@@ -47,19 +47,26 @@ func (w *sweep) table() (string, error) {
 		ended, failed := 0, 0
 		for _, t := range of(w.list, m) {
 			switch o, err := w.lookAt(w.trialFolder(t)); {
-			case err == nil && o.failed != "":
+			case err != nil:
+				return "", err
+			case o.failed != "":
 				ended, failed = ended+1, failed+1
-			case err == nil && o.finished:
+			case o.finished:
 				ended++
 			}
 		}
 		row := []string{m, fmt.Sprintf("%d of %d", ended, w.left(0)), fmt.Sprint(failed), "–", "", "", "", ""}
-		if ranked, err := w.ranked(going, m); err == nil && len(ranked) > 0 {
+		ranked, err := w.ranked(going, m)
+		if err != nil {
+			return "", err
+		}
+		if len(ranked) > 0 {
 			best := ranked[0]
-			if o, err := w.lookAt(w.trialFolder(best)); err == nil {
-				row[3] = fmt.Sprintf("%.4f", o.valid(w.Score))
+			o, err := w.lookAt(w.trialFolder(best))
+			if err != nil {
+				return "", err
 			}
-			row[4] = best.point.String()
+			row[3], row[4] = fmt.Sprintf("%.4f", o.valid(w.Score)), best.point.String()
 			row[5], row[6], row[7] = w.overSeeds(best)
 		}
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -204,17 +205,25 @@ func (w *sweep) readLength(config keys.Tree, first trial) error {
 		return command.Usagef("%s: noise goes from model.input_noise to model.input_noise_end over the length of "+
 			"training, which halving changes: set both to one value, or write search = \"random\"", w.file)
 	}
-	schedule := config.Section("schedule")
-	kind, period := schedule["kind"], number(config, "schedule", "period")
-	searched := slices.ContainsFunc(first.point, func(s setting) bool { return s.key == "schedule.period" })
-	if kind != "cosine" && kind != "linear" || searched {
-		return nil
+	kinds, period := []string{fmt.Sprint(config.Section("schedule")["kind"])}, number(config, "schedule", "period")
+	for _, d := range w.space(first.method) {
+		switch d.key {
+		case "schedule.kind":
+			kinds = append(kinds, d.values...)
+		case "schedule.period":
+			return nil
+		}
 	}
-	if period == 0 && (w.unit == "epochs" || kind == "linear") {
-		return command.Usagef("%s: a %s schedule goes by the length of training, which halving changes: "+
-			"set schedule.period in args, in updates", w.file, kind)
+	for _, kind := range kinds {
+		if strings.Trim(kind, `"`) != "cosine" && strings.Trim(kind, `"`) != "linear" {
+			continue
+		}
+		if period == 0 {
+			return command.Usagef("%s: a %s schedule goes by the length of training, which halving changes: "+
+				"set schedule.period in args, in updates", w.file, strings.Trim(kind, `"`))
+		}
+		w.fixed = []setting{{"schedule.period", fmt.Sprint(period)}}
 	}
-	w.fixed = []setting{{"schedule.period", fmt.Sprint(period)}}
 	return nil
 }
 

@@ -278,8 +278,7 @@ func (s *Spec) handLayers(l *layers, o *options, flags *pflag.FlagSet) error {
 	return err
 }
 
-// finish settles what the layers leave open: sample or files, absolute paths, the number of threads, the cosine's
-// length.
+// finish settles what the layers leave open: sample or files, absolute paths, the number of threads.
 func (s *Settings) finish() error {
 	c, origin := &s.Config, s.layers.origin
 	switch {
