@@ -240,7 +240,7 @@ func unchanged(order, keep []int64, rows int) bool {
 // advance takes a step's candidates: it finishes hypotheses and sentences and makes the others the open ones. order
 // names, for each hypothesis that is open now, the one of the last step that it continues; keep names the sentences
 // that are left, nil when that is all of them. An empty order ends the batch.
-func (b *beams) advance(c torch.Candidates, done func(i int, best []Hypothesis)) (order, keep []int64, err error) {
+func (b *beams) advance(c torch.Candidates, done func(i int, best []Hypothesis, err error)) (order, keep []int64) {
 	o, count := b.options, 2*b.options.Beam
 	group := len(b.rows) / len(b.sentences)
 	var rows []row
@@ -282,19 +282,19 @@ func (b *beams) advance(c torch.Candidates, done func(i int, best []Hypothesis))
 		}
 		rows, order = rows[:first], order[:first]
 		if len(s.finished) == 0 {
-			return nil, nil, fmt.Errorf("source %d has no translation: after %d words no continuation has a "+
-				"probability: the weights are not finite, or decode.no_repeat_ngram, decode.no_unk and the short list "+
-				"together leave nothing",
-				s.place+1, b.step)
+			done(s.place, nil, fmt.Errorf("it has no translation: after %d words no continuation has a probability: the "+
+				"weights are not finite, or decode.no_repeat_ngram, decode.no_unk and the short list together leave nothing",
+				b.step))
+			continue
 		}
-		done(s.place, b.best(s))
+		done(s.place, b.best(s), nil)
 	}
 	if len(left) == len(b.sentences) {
 		keep = nil
 	}
 	b.sentences, b.rows = left, rows
 	b.step++
-	return order, keep, nil
+	return order, keep
 }
 
 // finishes reports whether the end of sentence at rank j of the candidates finishes a hypothesis.

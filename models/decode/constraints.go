@@ -21,8 +21,8 @@ type Constraints struct {
 // Constraint is what the translation of a source must hold, in ids.
 type Constraint struct {
 	Prefix []int32 // its first words
-	// Phrases stand behind the prefix, the words of each side by side. One that is listed twice stands there twice;
-	// different phrases may overlap.
+	// Phrases stand behind the prefix, the words of each side by side. One that is listed twice stands there twice. They
+	// share no words, but that one within a longer one counts for both.
 	Phrases [][]int32
 }
 
@@ -87,7 +87,7 @@ func (c Constraints) check(sources int) error {
 	return nil
 }
 
-// Words are the words that a constraint's translation has at least, where its phrases do not overlap.
+// Words are the words that a constraint's translation has at least, where none of its phrases is within another.
 func (c Constraint) Words() int {
 	n := len(c.Prefix)
 	for _, phrase := range c.Phrases {
@@ -120,14 +120,17 @@ func (c *constraint) after(p progress, last, id int32) progress {
 			reached = append(reached, partial{int32(i), 1})
 		}
 	}
+	longest := int32(0) // of the phrases that end here
 	for _, w := range reached {
 		if int(w.words) == len(c.phrases[w.phrase]) && next.missing[w.phrase] > 0 && !slices.Contains(next.ended, w.phrase) {
 			change(w.phrase, -1)
 			next.ended = append(next.ended, w.phrase)
+			longest = max(longest, w.words)
 		}
 	}
-	for _, w := range reached { // a phrase does not overlap itself
-		if next.missing[w.phrase] > 0 && int(w.words) < len(c.phrases[w.phrase]) && !slices.Contains(next.ended, w.phrase) {
+	for _, w := range reached { // a phrase overlaps neither itself nor another
+		if next.missing[w.phrase] > 0 && int(w.words) < len(c.phrases[w.phrase]) && w.words >= longest &&
+			!slices.Contains(next.ended, w.phrase) {
 			next.within = append(next.within, w)
 		}
 	}

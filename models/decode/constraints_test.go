@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/models/decode"
@@ -138,6 +139,29 @@ func TestConstraintsAreMet(t *testing.T) {
 							t.Fatalf("source %d: %v has the log-probability %v, in the search %v (%v)", i, h.IDs, got[0].LogProb, h.LogProb, err)
 						}
 					}
+				}
+			}
+		}
+	})
+}
+
+// TestPhrasesShareNoWords: a phrase that begins with the end of another stands there with words of its own.
+func TestPhrasesShareNoWords(t *testing.T) {
+	eachModel(t, func(t *testing.T, f *fixture) {
+		a, b := []int32{4, 5, 7}, []int32{7, 8, 4}
+		s := sources(f, 6, 6)
+		c := decode.Constraints{Of: slices.Repeat([]decode.Constraint{{Phrases: [][]int32{a, b}}}, len(s)), Joined: glued}
+		o := decode.Defaults()
+		o.MaxLengthA, o.MaxLengthB, o.NBest = 0, 7, 5
+		for i, list := range constrained(t, f, s, c, o) {
+			for _, h := range list {
+				if len(s[i]) == 0 {
+					continue
+				}
+				text := fmt.Sprint(h.IDs)
+				at, behind := strings.Index(text, "4 5 7"), strings.Index(text, "7 8 4")
+				if at < 0 || behind < 0 || max(at-behind, behind-at) < len("4 5 7 ") {
+					t.Errorf("source %d: %v does not hold %v and %v beside each other", i, h.IDs, a, b)
 				}
 			}
 		}

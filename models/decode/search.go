@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,14 +119,19 @@ func (s *Searcher) Search(ctx context.Context, sources [][]int32) ([][]Hypothesi
 func (s *Searcher) SearchConstrained(ctx context.Context, sources [][]int32, constraints Constraints) ([][]Hypothesis,
 	error) {
 	results := make([][]Hypothesis, len(sources))
-	err := s.SearchEach(ctx, sources, constraints, func(i int, best []Hypothesis) { results[i] = best })
-	return results, err
+	var none error
+	err := s.SearchEach(ctx, sources, constraints, func(i int, best []Hypothesis, err error) {
+		if results[i] = best; err != nil && none == nil {
+			none = fmt.Errorf("source %d: %w", i+1, err)
+		}
+	})
+	return results, cmp.Or(err, none)
 }
 
-// SearchEach is SearchConstrained that hands the translations of each source to done as soon as it has them: the short
-// ones of a batch need not wait for the long ones. Where it fails, some may have been handed over.
+// SearchEach is SearchConstrained that hands the translations of each source to done as soon as it has them, or why it
+// has none: the short ones of a batch need not wait for the long ones. Where it fails, some may have been handed over.
 func (s *Searcher) SearchEach(ctx context.Context, sources [][]int32, constraints Constraints,
-	done func(source int, best []Hypothesis)) error {
+	done func(source int, best []Hypothesis, err error)) error {
 	if err := constraints.check(len(sources)); err != nil {
 		return err
 	}
@@ -150,7 +156,7 @@ func (s *Searcher) SearchEach(ctx context.Context, sources [][]int32, constraint
 				i+1, n, most)
 		}
 		if len(source) == 0 {
-			done(i, []Hypothesis{{}})
+			done(i, []Hypothesis{{}}, nil)
 		}
 	}
 	return torch.Try(func() (err error) {
@@ -201,7 +207,8 @@ func padded(sources [][]int32, places []int) models.Tokens {
 
 // batch translates the sources at these places.
 func (s *Searcher) batch(
-	ctx context.Context, sources [][]int32, places []int, constraints Constraints, done func(i int, best []Hypothesis),
+	ctx context.Context, sources [][]int32, places []int, constraints Constraints,
+	done func(i int, best []Hypothesis, err error),
 ) (err error) {
 	b := newBeams(sources, places, s.options, s.decoder.Longest(), constraints)
 	start := torch.OpenScope()
@@ -227,9 +234,9 @@ func (s *Searcher) batch(
 		}
 		step.Close()
 		before := len(b.rows)
-		order, keep, err := b.advance(candidates, done)
-		if err != nil || len(order) == 0 {
-			return err
+		order, keep := b.advance(candidates, done)
+		if len(order) == 0 {
+			return nil
 		}
 		if !unchanged(order, keep, before) {
 			decoding.Reorder(order, keep)

@@ -167,6 +167,32 @@ func TestShortlistAndConstraints(t *testing.T) {
 	})
 }
 
+// TestOneWithoutTranslation: a source for which nothing is left has an error of its own, and the others of its batch
+// have their translations.
+func TestOneWithoutTranslation(t *testing.T) {
+	eachModel(t, func(t *testing.T, f *fixture) {
+		s := [][]int32{{5, 7}, {8}, {5}}
+		o := small()
+		o.NoUnk, o.MinLength = true, 1
+		o.Shortlist = &decode.Shortlist{Of: make([][]int32, f.words)}
+		o.Shortlist.Of[5] = []int32{10, 12}
+		searcher, err := decode.New(f.model, f.scorer(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer searcher.Free()
+		found, failed := make([][]decode.Hypothesis, len(s)), make([]error, len(s))
+		err = searcher.SearchEach(t.Context(), s, decode.Constraints{Of: make([]decode.Constraint, len(s))},
+			func(i int, best []decode.Hypothesis, err error) { found[i], failed[i] = best, err })
+		if err != nil || len(found[0]) == 0 || len(found[2]) == 0 || failed[0] != nil || failed[2] != nil {
+			t.Errorf("%v, %v: %v", err, failed, found)
+		}
+		wantError(t, failed[1], "it has no translation: after 0 words")
+		_, err = searcher.Search(t.Context(), s)
+		wantError(t, err, "source 2: it has no translation")
+	})
+}
+
 // TestShortlistRefuses scorers without a matrix and lists of another vocabulary, and leaves no tensors behind.
 func TestShortlistRefuses(t *testing.T) {
 	torch.Test(t, func() {

@@ -35,8 +35,8 @@ type piece struct {
 }
 
 // passage cuts a request's text into pieces, or says why it cannot be translated. A sentence that is longer than the
-// model's positions is halved until it is not, but with SplitNever. A code of the language to translate into, such as
-// >>deu<<, is for all pieces up to the next one.
+// model's positions is halved at white space until it is not, but with SplitNever. A code of the language to translate
+// into, such as >>deu<<, is for all pieces up to the next one.
 func (m *served) passage(ctx context.Context, r Request, how Splitting) (pieces []piece, err error) {
 	spans, err := r.kept(ctx)
 	if err != nil {

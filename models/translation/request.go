@@ -15,7 +15,7 @@ import (
 // Request is a raw line, and what its translation must hold. Text is raw and goes through the run's own text path.
 type Request struct {
 	Line   string
-	Prefix string           // the translation begins with these words
+	Prefix string           // the translation begins with these words, the last of which SentencePiece may lengthen
 	Terms  *Glossary        // whose terms apply to the line
 	Keep   []*regexp.Regexp // what these match in the line stands in the translation unchanged
 	KeepAt [][2]int         // what stands there in the line, from the first byte to before the second, does so too

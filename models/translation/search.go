@@ -72,12 +72,12 @@ func (t *Translator) search(ctx context.Context, sentences []*sentence, o decode
 		sources, demands, places = append(sources, s.ids), append(demands, s.demand), append(places, i)
 	}
 	all := make([][]found, len(sources))
-	err = searcher.SearchEach(ctx, sources, t.constraints(demands), func(k int, best []decode.Hypothesis) {
+	err = searcher.SearchEach(ctx, sources, t.constraints(demands), func(k int, best []decode.Hypothesis, err error) {
 		for _, h := range best {
 			all[k] = append(all[k], found{Hypothesis: h})
 		}
-		if !o.Links {
-			done(places[k], all[k], nil)
+		if !o.Links || err != nil {
+			done(places[k], all[k], err)
 		}
 	})
 	if err != nil || !o.Links {
@@ -97,7 +97,9 @@ func (t *Translator) search(ctx context.Context, sentences []*sentence, o decode
 		for i := range list {
 			list[i].seen, seen = seen[0], seen[1:]
 		}
-		done(places[k], list, nil)
+		if len(list) > 0 { // else it has been told
+			done(places[k], list, nil)
+		}
 	}
 	return nil
 }

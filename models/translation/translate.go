@@ -59,7 +59,7 @@ func (e *LineError) Unwrap() error { return e.Err }
 // Translate returns the best translation of each raw line, in order. The zero Options are the run's own settings;
 // others count as they are, so start from Settings.Decode to change one. An empty line gives an empty translation. A
 // line that is no valid UTF-8, longer than data.max_line or the model's positions, or holds the padding's name as a
-// symbol has an error of its own and leaves the others whole; Translate itself fails where the options make no sense,
+// symbol, or for which the search finds nothing, has an error of its own and leaves the others whole; Translate itself fails where the options make no sense,
 // where ctx is cancelled, with its cause, and where there is not enough memory.
 //
 // No translation depends on what other lines there are.
@@ -101,6 +101,9 @@ func (t *Translator) TranslateRequests(ctx context.Context, requests []Request, 
 	var sentences []*sentence
 	var places []int // of the lines that are searched for
 	for i, r := range requests {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		s, err := t.read(r)
 		switch {
 		case err != nil:
@@ -195,6 +198,9 @@ func (t *Translator) Force(ctx context.Context, sources, targets []string, o dec
 	err = t.Queue(ctx, func() error {
 		source, target := make([][]int32, len(sources)), make([][]int32, len(targets))
 		for i, line := range sources {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			if source[i], _, err = t.encode(t.Text.Source, line); err != nil {
 				return &LineError{Line: i + 1, Err: err}
 			}
