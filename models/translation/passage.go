@@ -31,6 +31,7 @@ type piece struct {
 	*sentence        // nil where there are no words
 	gap       string // white space
 	words     int    // of the text before it, as spaces separate them
+	coded     bool   // a code that is none of the text is its first word
 	found     []written
 }
 
@@ -60,7 +61,7 @@ func (m *served) passage(ctx context.Context, r Request, how Splitting) (pieces 
 			} else if code != "" {
 				line = code + " " + line
 				keep = shifted(inside, len(code)+1)
-				p.words-- // the code is the first word of the line, and none of the text
+				p.coded = true
 			}
 			one := Request{Line: line, Terms: r.Terms, KeepAt: keep}
 			if !given {
@@ -194,7 +195,7 @@ func joined(pieces []piece, spaced bool) (out []Translation) {
 				x.Score += w.Score
 				logProb, symbols = logProb+w.logProb, symbols+w.symbols
 				if w.Details != nil {
-					x.addWords(w.Details, p.words, glued && !spaced)
+					x.addWords(w.Details, p, glued && !spaced)
 				}
 			}
 			text.WriteString(p.gap)
@@ -221,16 +222,23 @@ func endsInWord(text string) bool {
 	return text != "" && !unicode.IsSpace(last)
 }
 
-// addWords adds the words of a piece, which has that number of source words before it; glued says that the first one
-// goes on with the last one of the piece before.
-func (x *Translation) addWords(d *Details, before int, glued bool) {
+// addWords adds the words of a piece; glued says that the first one goes on with the last one of the piece before. A
+// word that stands for the piece's code stands for none of the text.
+func (x *Translation) addWords(d *Details, p piece, glued bool) {
+	before := p.words
+	if p.coded {
+		before--
+	}
 	if x.Details == nil {
 		x.Details = &Details{Confidence: d.Confidence}
 	}
 	for i, w := range d.Words {
-		w.Source = append([]int(nil), w.Source...)
-		for k := range w.Source {
-			w.Source[k] += before
+		source := w.Source
+		w.Source = nil
+		for _, at := range source {
+			if at += before; at >= p.words {
+				w.Source = append(w.Source, at)
+			}
 		}
 		if last := len(x.Details.Words) - 1; i == 0 && glued && last >= 0 {
 			all := &x.Details.Words[last]

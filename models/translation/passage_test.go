@@ -145,3 +145,18 @@ func TestLanguageCodes(t *testing.T) {
 		}
 	}
 }
+
+// TestCodeIsNoWord: a word that attends to a code that was put in front stands for no word of the text.
+func TestCodeIsNoWord(t *testing.T) {
+	words := []Word{{Text: "Ein", Source: []int{0}}, {Text: "Hund", Source: []int{2}}}
+	for coded, want := range map[bool][]Word{
+		false: {{Text: "Ein", Source: []int{3}}, {Text: "Hund", Source: []int{5}}},
+		true:  {{Text: "Ein"}, {Text: "Hund", Source: []int{4}}},
+	} {
+		var x Translation
+		x.addWords(&Details{Words: words}, piece{words: 3, coded: coded}, false)
+		if diff := cmp.Diff(want, x.Details.Words); diff != "" {
+			t.Errorf("coded %v: %s", coded, diff)
+		}
+	}
+}
