@@ -124,7 +124,7 @@ func TestLanguageCodes(t *testing.T) {
 	m := imported(t)
 	for line, want := range map[string][]string{
 		">>deu<< A man. A dog and a man and a dog and a man and a dog and a man.\nA man.\n>>nld<< A dog.\nA man.": {
-			">>deu<< 0", ">>deu<< 2", ">>deu<< 11", ">>deu<< 19", ">>nld<< 22", ">>nld<< 24"},
+			">>deu<< 0", ">>deu<< 3", ">>deu<< 12", ">>deu<< 20", ">>nld<< 22", ">>nld<< 25"},
 		"A man.\n>>deu<< A dog.": {"A 0", ">>deu<< 2"},
 	} {
 		r := Request{Line: line, KeepAt: [][2]int{{len(line) - 6, len(line) - 5}}}
