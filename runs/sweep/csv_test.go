@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,5 +106,16 @@ func TestCommittedPage(t *testing.T) {
 		if !strings.HasPrefix(table, "| method |") || !strings.Contains(string(page), "\n\n"+table+"\n\n") {
 			t.Errorf("the table of %s in evidence-multi30k.md is stale: its command makes\n%s", name, table)
 		}
+	}
+	var scores []string
+	for _, seed := range []string{"101", "102"} {
+		o, err := (&sweep{}).lookAt("../../docs/results/evidence-multi30k-quick/mle-seed" + seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores = append(scores, fmt.Sprintf("%.2f", *o.test["test_2016_flickr"].BLEU))
+	}
+	if says := strings.Join(scores, " and ") + " BLEU"; !strings.Contains(string(page), says) {
+		t.Errorf("evidence-multi30k.md lacks %q of the third control", says)
 	}
 }
