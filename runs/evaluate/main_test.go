@@ -371,7 +371,7 @@ func TestStaticOfMemory(t *testing.T) {
 	folder := trained(t, "-method=mle", "-set=model.kind=transformer-xl", "-set=model.heads=2", "-set=model.ffn_width=20",
 		"-set=train.bptt=8", "-set=train.bptt_random=false", "-set=model.memory=9", "-set=train.optimizer=adam",
 		"-set=train.learning_rate=0.02")
-	for _, more := range [][]string{nil, {"-memory=5", "-target-length=4"}} {
+	for _, more := range [][]string{nil, {"-memory=5"}} {
 		out, err := evaluate(t, append(more, "-run", folder, "-json", "-threads=1", "-with=dynamic", "-statistics=5", "-rate=0",
 			"-decay=0", "-chunk=3")...)
 		var r record.Evaluation

@@ -86,8 +86,8 @@ func pretend(args []string) {
 		fmt.Fprintln(os.Stderr, "aperture: the run is finished")
 		os.Exit(1)
 	}
-	os.WriteFile(path("config.toml"), []byte(config), 0o644)
 	os.Remove(path("results.json"))
+	files.Write(path("config.toml"), []byte(config))
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	for ; step < int(number("steps")); step++ {
@@ -127,7 +127,7 @@ func pretend(args []string) {
 	text, _ := json.Marshal(map[string]any{"run": "pretend", "method": given["method"], "seed": number("seed"),
 		"updates": step, "epochs": 1.5, "train_seconds": 0.1,
 		"valid": map[string]float64{"nll": loss}, "test": test})
-	os.WriteFile(path("results.json"), text, 0o644)
+	files.Write(path("results.json"), text) // whole, as a run does
 }
 
 // swept runs the sweep in this process.

@@ -77,11 +77,13 @@ func (w *sweep) table() (string, error) {
 	return b.String(), nil
 }
 
-// writeTable writes the table into the sweep's folder.
+// writeTable writes the table into the sweep's folder. Jobs go on meanwhile, and none of them ends for a run that cannot
+// be read now.
 func (w *sweep) writeTable() error {
 	table, err := w.table()
 	if err != nil {
-		return err
+		fmt.Fprintf(w.log, "%s stays as it was: %v\n", tableFile, err)
+		return nil
 	}
 	return files.Write(filepath.Join(w.folder, tableFile), []byte(table))
 }
