@@ -59,8 +59,8 @@ func (e *LineError) Unwrap() error { return e.Err }
 // Translate returns the best translation of each raw line, in order. The zero Options are the run's own settings;
 // others count as they are, so start from Settings.Decode to change one. An empty line gives an empty translation. A
 // line that is no valid UTF-8, longer than data.max_line or the model's positions, or holds the padding's name as a
-// symbol, or for which the search finds nothing, has an error of its own and leaves the others whole; Translate itself fails where the options make no sense,
-// where ctx is cancelled, with its cause, and where there is not enough memory.
+// symbol, or for which the search finds nothing, has an error of its own and leaves the others whole; Translate itself
+// fails where the options make no sense, where ctx is cancelled, with its cause, and where there is not enough memory.
 //
 // No translation depends on what other lines there are.
 func (t *Translator) Translate(ctx context.Context, lines []string, o decode.Options) ([]Translation, error) {

@@ -215,12 +215,12 @@ func (w *sweep) readLength(config keys.Tree, first trial) error {
 		}
 	}
 	for _, kind := range kinds {
-		if strings.Trim(kind, `"`) != "cosine" && strings.Trim(kind, `"`) != "linear" {
+		if kind = strings.Trim(kind, `"`); kind != "cosine" && kind != "linear" {
 			continue
 		}
 		if period == 0 {
 			return command.Usagef("%s: a %s schedule goes by the length of training, which halving changes: "+
-				"set schedule.period in args, in updates", w.file, strings.Trim(kind, `"`))
+				"set schedule.period in args, in updates", w.file, kind)
 		}
 		w.fixed = []setting{{"schedule.period", fmt.Sprint(period)}}
 	}
