@@ -160,6 +160,12 @@ func TestUnfair(t *testing.T) {
 		!strings.Contains(out, "cosreg,cosreg,test.test.f1.5-9,2,0.5,") {
 		t.Errorf("-csv: %v, %s\n%s", err, log, out)
 	}
+	for _, form := range []string{"-latex", "-isotropy", "-power=1"} {
+		out, log, err := compared(t, form, "-quick", fewRuns(t))
+		if says := strings.Count(out+log, "Not alike: cosreg: train.learning_rate is 0.01 here"); err != nil || says != 1 {
+			t.Errorf("%s says it %d times: %v\n%s\n%s", form, says, err, out, log)
+		}
+	}
 	if strings.Contains(notes, "gamma") || cosreg.Settings != "gamma = 3" {
 		t.Errorf("the method's own keys: %q, notes %s", cosreg.Settings, notes)
 	}

@@ -254,17 +254,21 @@ func (c *comparison) needed(w io.Writer, difference float64) error {
 			continue
 		}
 		m := c.measures[c.index(name)]
-		fit := m.fit(c.rows)
-		if fit.Freedom < 1 || len(c.rows) < 2 {
+		fit, scored := m.fit(c.rows), 0
+		for _, scores := range m.bySeed(c.rows) {
+			if slices.ContainsFunc(scores, func(x float64) bool { return !math.IsNaN(x) }) {
+				scored++
+			}
+		}
+		if fit.Freedom < 1 || scored < 2 {
 			continue
 		}
 		found = true
 		for _, of := range []struct {
 			what  string
 			tests int
-		}{{"one comparison", 1}, {fmt.Sprintf("%d, corrected", len(c.rows)-1), len(c.rows) - 1}}[:min(2,
-			len(c.rows)-1)] {
-			seeds := significance.Seeds(difference, fit, len(c.rows), 0.05/float64(of.tests), power)
+		}{{"one comparison", 1}, {fmt.Sprintf("%d, corrected", scored-1), scored - 1}}[:min(2, scored-1)] {
+			seeds := significance.Seeds(difference, fit, scored, 0.05/float64(of.tests), power)
 			number := strconv.Itoa(seeds)
 			if seeds == 0 {
 				number = "more than 100,000"

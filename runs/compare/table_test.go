@@ -65,6 +65,12 @@ func TestPower(t *testing.T) {
 		!strings.Contains(out, " seeds a row find a difference of 0.5 in 80 of 100 experiments (2, corrected;") {
 		t.Errorf("%v:\n%s", err, out)
 	}
+	more := fewRuns(t)
+	makeRun(t, more, corpusFolder(t), made{method: "adversarial", seed: 1, ppl: 9, wrong: 4,
+		change: func(_ *experiment.Config, r map[string]any) { r["test"] = map[string]any{} }})
+	if with, _, err := compared(t, more, "-quick", "-power=0.5"); err != nil || with != out {
+		t.Errorf("beside a row without a test score: %v\n%s, want\n%s", err, with, out)
+	}
 	folder, corpus := t.TempDir(), corpusFolder(t)
 	makeRun(t, folder, corpus, made{method: "mle", seed: 1, ppl: 10, wrong: 20})
 	makeRun(t, folder, corpus, made{method: "spectrum", seed: 1, ppl: 9, wrong: 4})

@@ -255,7 +255,7 @@ model.input_noise_end = [0.1]`), "-out", out)
 		t.Fatal(err)
 	}
 	if shown, _, err := swept(t, filepath.Join(out, searchFile), "-out", out, "-table"); err == nil || shown != "" ||
-		!strings.Contains(err.Error(), "rung-1.json") {
+		!strings.Contains(err.Error(), "rung-1.json") || !strings.Contains(err.Error(), "restore it from a copy") {
 		t.Errorf("with a damaged file of what went on: %v\n%s", err, shown)
 	}
 }

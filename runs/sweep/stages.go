@@ -128,7 +128,11 @@ func (w *sweep) wentOn(stage int) (map[string][]string, error) {
 	names := map[string][]string{}
 	err := files.ReadJSON(w.rungFile(stage), &names)
 	if errors.Is(err, os.ErrNotExist) {
-		err = nil
+		return names, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("%w; it names the trials that went on, which scores no longer tell: restore it from a copy, or "+
+			"search anew with another -out", err)
 	}
 	return names, err
 }

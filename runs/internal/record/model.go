@@ -8,6 +8,7 @@ import (
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/report"
+	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 // modelFile keeps what runs/analyze measured of a run's model for runs/compare.
@@ -80,6 +81,11 @@ func ReadModel(folder string) (*Model, error) {
 	text, err := os.ReadFile(filepath.Join(folder, modelFile))
 	if err != nil || json.Unmarshal(text, &m) != nil || m.Of != sum || m.Edition != modelEdition || m.Picture == nil {
 		return nil, nil
+	}
+	for _, buckets := range m.Buckets {
+		if len(buckets) != len(score.FrequencyBuckets()) {
+			return nil, nil
+		}
 	}
 	return &m, nil
 }
