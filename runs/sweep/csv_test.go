@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
 // TestCSV has a line for each trial that ended, a failed one too, and ranks those of one method.
@@ -107,15 +111,18 @@ func TestCommittedPage(t *testing.T) {
 			t.Errorf("the table of %s in evidence-multi30k.md is stale: its command makes\n%s", name, table)
 		}
 	}
-	var scores []string
-	for _, seed := range []string{"101", "102"} {
-		o, err := (&sweep{}).lookAt("../../docs/results/evidence-multi30k-quick/mle-seed" + seed)
+	var bleu, loss []float64
+	for _, seed := range []string{"101", "102", "103", "104"} {
+		r, err := record.Read("../../docs/results/evidence-multi30k-quick/mle-seed" + seed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		scores = append(scores, fmt.Sprintf("%.2f", *o.test["test_2016_flickr"].BLEU))
+		scores := r.Test["test_2016_flickr"]
+		bleu, loss = append(bleu, scores.BLEU.Value()), append(loss, scores.NLL.Value())
 	}
-	if says := strings.Join(scores, " and ") + " BLEU"; !strings.Contains(string(page), says) {
+	says := fmt.Sprintf("%.2f ± %.2f BLEU, and a test loss of %.3f ± %.3f", stat.Mean(bleu, nil), stat.StdDev(bleu, nil),
+		stat.Mean(loss, nil), stat.StdDev(loss, nil))
+	if !strings.Contains(string(page), says) {
 		t.Errorf("evidence-multi30k.md lacks %q of the third control", says)
 	}
 }
