@@ -51,7 +51,7 @@ type Data struct {
 type Train struct {
 	Seed   int `toml:"seed" default:"1" range:"[0,inf)" help:"seed of all random streams"`
 	Steps  int `toml:"steps" default:"100000" range:"[0,inf)" resume:"free" help:"updates to train for; 0 is no limit. With epochs, whichever ends first"`
-	Epochs int `toml:"epochs" default:"0" range:"[0,inf)" resume:"free" help:"passes over the data to train for; 0 is no limit"`
+	Epochs int `toml:"epochs" default:"0" range:"[0,100000]" resume:"free" help:"passes over the data to train for; 0 is no limit"`
 
 	corpus.BatchSettings `task:"translation"`
 	Accumulate           int `toml:"accumulate" default:"1" range:"[1,100000]" help:"batches whose gradients make one update"`
@@ -71,7 +71,7 @@ type Train struct {
 	Beta1            float64 `toml:"beta1" default:"0.9" range:"[0,1)" help:"adam: decay of the gradients' mean"`
 	Beta2            float64 `toml:"beta2" default:"0.98" range:"[0,1)" help:"adam: decay of the squared gradients' mean"`
 	Epsilon          float64 `toml:"epsilon" default:"1e-8" range:"(0,1]" help:"adam: term that keeps the denominator from zero"`
-	EpsilonPlacement string  `toml:"epsilon_placement" default:"pytorch" choice:"pytorch fairseq" help:"adam: add epsilon after or before the bias correction"`
+	EpsilonPlacement string  `toml:"epsilon_placement" default:"pytorch" choice:"pytorch fairseq" help:"adam: add epsilon after (PyTorch's Adam) or before the bias correction (fairseq, and PyTorch's RAdam)"`
 	WeightDecay      float64 `toml:"weight_decay" default:"0.0" range:"[0,inf)" help:"weight decay: part of the gradient with sgd and adam, apart from it with the others"`
 	ClipNorm         float64 `toml:"clip_norm" default:"0.0" range:"[0,inf)" help:"largest norm of an update's gradient; 0 does not clip"`
 

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -64,6 +65,20 @@ func TestFolderOfARunThatNeverBegan(t *testing.T) {
 	after, err := os.ReadFile(r.Path(ConfigFile))
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the configuration is now %s, %v", after, err)
+	}
+	_, err = start(t, folder, "-resume")
+	wantError(t, err, "is finished (5 updates")
+
+	// So is one whose log cannot be written.
+	log := r.Path(LogFile)
+	if err := errors.Join(os.Remove(log), os.Mkdir(log, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = start(t, folder, "-resume", "-steps=6"); err == nil {
+		t.Fatal("a run begins without a log")
+	}
+	if err := os.Remove(log); err != nil {
+		t.Fatal(err)
 	}
 	_, err = start(t, folder, "-resume")
 	wantError(t, err, "is finished (5 updates")

@@ -196,6 +196,9 @@ func (s *Settings) noteUnread() {
 			s.note("%s has no use for %s", method.Method, k.Name)
 		}
 	}
+	if t := s.Config.Train; s.byHand("train.bptt_longest") && t.Longest > 0 && !t.Random {
+		s.note("train.bptt_random = false draws no lengths, and has no use for train.bptt_longest")
+	}
 }
 
 // layers lays preset, file, assignments and flags over one another.

@@ -415,6 +415,9 @@ func TestUnreadKeys(t *testing.T) {
 		{languageSpec(t), "-set=model.kind=gru -set=model.input_noise=0.1", ""},
 		{languageSpec(t), "-set=model.kind=transformer-xl -set=model.input_noise=0.1",
 			"a network of the kind transformer-xl has no use for model.input_noise"},
+		{languageSpec(t), "-set=train.bptt_random=false -set=train.bptt_longest=20",
+			"train.bptt_random = false draws no lengths, and has no use for train.bptt_longest"},
+		{languageSpec(t), "-set=train.bptt_random=true -set=train.bptt_longest=20", ""},
 		{languageSpec(t), "-set=model.kind=transformer-xl -set=train.ar=2", "a network of the kind transformer-xl has no use for train.ar"},
 	} {
 		s, err := Parse(c.spec, strings.Fields(c.args))

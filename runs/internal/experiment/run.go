@@ -84,6 +84,9 @@ func Open(s *Settings, env record.Env) (r *Run, err error) {
 		err = files.DiskFull(r.write(s))
 	}
 	if err != nil {
+		if r.replaced != nil {
+			r.Abandon()
+		}
 		r.Close()
 		return nil, err
 	}

@@ -22,8 +22,8 @@ type Events struct {
 	now func() time.Time
 }
 
-// NewEvents makes an event file of its own in folder. step is the update that the run continues from; with step > 0 the
-// file begins with a mark that makes TensorBoard drop later steps of earlier files.
+// NewEvents makes an event file of its own in folder. step is the update that the run continues from, -1 where it begins;
+// behind earlier files it begins with a mark that makes TensorBoard drop their later steps.
 func NewEvents(folder string, step int64) (*Events, error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
@@ -48,18 +48,18 @@ func NewEvents(folder string, step int64) (*Events, error) {
 		return nil, err
 	}
 	e := &Events{file, time.Now}
-	if err := e.begin(step); err != nil {
+	if err := e.begin(step, len(earlier) > 0); err != nil {
 		file.Close()
 		return nil, err
 	}
 	return e, nil
 }
 
-func (e *Events) begin(step int64) error {
+func (e *Events) begin(step int64, again bool) error {
 	if err := e.event(0, message{}.text(3, "brain.Event:2")); err != nil {
 		return err
 	}
-	if step <= 0 {
+	if !again {
 		return nil
 	}
 	const statusStart = 1
@@ -68,10 +68,11 @@ func (e *Events) begin(step int64) error {
 
 // Scalar writes one number. NaN and infinities are left out.
 func (e *Events) Scalar(tag string, step int64, x float64) error {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
+	y := float32(x)
+	if math.IsNaN(x) || math.IsInf(float64(y), 0) {
 		return nil
 	}
-	return e.summary(step, message{}.text(1, tag).float(2, float32(x)))
+	return e.summary(step, message{}.text(1, tag).float(2, y))
 }
 
 // Histogram writes one histogram.

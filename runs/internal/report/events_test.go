@@ -29,7 +29,7 @@ func TestEventsGolden(t *testing.T) {
 	e := &Events{&file, func() time.Time { clock = clock.Add(250 * time.Millisecond); return clock }}
 	h := NewHistogram([]float64{-0.5, 0.25, 0, 0.75}, -1, 1, 4)
 	for _, err := range []error{
-		e.begin(7),
+		e.begin(7, true),
 		e.Scalar("loss/train", 300, 2.125),
 		e.Scalar("undefined", 300, math.NaN()),
 		e.Scalar("zero", 1<<40, 0),
@@ -63,6 +63,37 @@ func TestEventsAfterTheClockWasSetBack(t *testing.T) {
 	defer e.Close()
 	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 2 || entries[0].Name() != later {
 		t.Errorf("the files are read in the order %v, %v", entries, err)
+	}
+}
+
+// A process that begins anew behind another one makes TensorBoard drop all that the other wrote.
+func TestEventsBeginAnew(t *testing.T) {
+	folder := t.TempDir()
+	for range 2 {
+		e, err := NewEvents(folder, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Scalar("ppl/valid", 3, 1e39); err != nil { // more than an event file can hold
+			t.Fatal(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("files %q, %v", files, err)
+	}
+	for i, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := string(message{}.message(7, message{}.integer(1, 1)))
+		if strings.Contains(string(data), start) != (i == 1) || strings.Contains(string(data), "ppl/valid") {
+			t.Errorf("file %d is %q", i, data)
+		}
 	}
 }
 

@@ -2,8 +2,10 @@ package train
 
 import (
 	"context"
+	"errors"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -70,6 +72,36 @@ func TestBestCheckpoint(t *testing.T) {
 				t.Errorf("%s: the mean differs by %g from that of updates 4, 6 and 8", what, d)
 			}
 		})
+	}
+}
+
+// TestLongerRunForgetsTheMean: a mean of the last checkpoints that only a former end asked for is none of the best
+// weights of a run that goes on from there.
+func TestLongerRunForgetsTheMean(t *testing.T) {
+	folder := workplace(t)
+	for i, args := range [][]string{{"-steps=8"}, {"-steps=12", "-resume"}} {
+		settings := parse(t, folder, append(args, "-set=train.validate_every=2", "-set=checkpoint.every=2",
+			"-set=checkpoint.keep=9", "-set=train.average_last=3")...)
+		scores := [][]float64{{-3, -5, -4, -6, -7}, {-1, -1, 0}}[i] // of updates, and of the mean
+		withTrainer(t, settings, func(r *trainer) {
+			r.task = &given{r.task, scores}
+			if err := errors.Join(r.loop(context.Background()), r.averageLast()); err != nil {
+				t.Fatal(err)
+			}
+			best, _, err := r.store.Best()
+			if err != nil || best.Step != 8 || best.Has(averageFile) != (i == 0) {
+				t.Errorf("with %v the best is step %d, and it has an average: %v, %v", args, best.Step, best.Has(averageFile), err)
+			}
+		})
+	}
+}
+
+// TestAverageOfOneCheckpoint: where there is nothing to average, the log says so.
+func TestAverageOfOneCheckpoint(t *testing.T) {
+	t.Parallel()
+	e := mustRun(t, workplace(t), "-steps=1", "-set=train.average_last=3", "-set=report.test=false")
+	if !strings.Contains(e.stderr, "train.average_last = 3 averages nothing") {
+		t.Errorf("the process says\n%s", e.stderr)
 	}
 }
 

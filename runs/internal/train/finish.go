@@ -150,6 +150,8 @@ func (t *trainer) averageLast() error {
 		used = append(used, c)
 	}
 	if len(used) < 2 {
+		t.run.Log.Printf("train.average_last = %d averages nothing: there is one checkpoint; checkpoint.every says how "+
+			"often one is made", t.config.Train.AverageLast)
 		return nil
 	}
 	scope := torch.OpenScope()
@@ -170,6 +172,7 @@ func (t *trainer) averageLast() error {
 	t.mean = t.copies()
 	defer func() { t.mean = nil }()
 	t.assign(raw)
+	t.state.Mean = true
 	if err := t.save(); err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func (t *languageTask) updates(from corpus.Position, carried map[string]torch.Te
 	return u, nil
 }
 
-func (t *languageTask) size(int) string {
+func (t *languageTask) size() string {
 	return fmt.Sprintf("training text     %d tokens, in %d columns of %d",
 		len(t.texts.Train.IDs), t.original.Count, t.original.Rows)
 }

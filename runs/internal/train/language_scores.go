@@ -20,9 +20,7 @@ func (t *languageTask) validUnits(nll float64) record.AnyUnits { return t.units(
 
 // units are scores of a text that do not depend on the model's tokens.
 func (t *languageTask) units(text language.Text, nll float64) (u record.AnyUnits) {
-	if t.Output.InNats() {
-		u.PPLWord, u.BitsByte = record.Num(math.Exp(text.PerWord(nll))), record.Num(text.BitsPerByte(nll))
-	}
+	u.PPLWord, u.BitsByte = record.Num(math.Exp(text.PerWord(nll))), record.Num(text.BitsPerByte(nll))
 	return u
 }
 

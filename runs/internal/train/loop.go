@@ -50,6 +50,12 @@ const firstLine = 10
 
 // loop trains until the configured length, until validation has stalled for too long, or until ctx is cancelled.
 func (t *trainer) loop(ctx context.Context) error {
+	if t.state.Mean && !t.done() { // a run that is made longer forgets the mean that only its former end asked for
+		t.state.Mean = false
+		if err := t.save(); err != nil {
+			return err
+		}
+	}
 	for !t.done() {
 		update, err := t.updates.Next()
 		if err != nil {

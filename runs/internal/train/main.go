@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -125,7 +126,7 @@ func choosePrecision(s *experiment.Settings, device torch.Device) {
 		*c, why = "bfloat16", fmt.Sprintf("model.kind = %q was measured faster so on such processors", kind)
 	}
 	if s.Place.Rank == 0 {
-		fmt.Fprintf(command.Stdout, "train.precision is %s: %s\n", *c, why)
+		s.Notes = append(s.Notes, fmt.Sprintf("train.precision is %s: %s", *c, why))
 	}
 }
 
@@ -191,7 +192,11 @@ func agreeOnTexts(sums map[string]string, peers *parallel.Peers) error {
 
 func readTexts(s *experiment.Settings, peers *parallel.Peers) (task, error) {
 	if s.Config.Task() == experiment.Translation {
-		return readTranslation(s.Config, peers)
+		folder := ""
+		if _, err := os.Stat(filepath.Join(s.Out, experiment.TokenizerDir)); s.Resume() && err == nil {
+			folder = s.Out
+		}
+		return readTranslation(s.Config, folder, peers)
 	}
 	folder := s.Config.Train.Init // its vocabulary is this run's
 	if s.Resume() {
@@ -323,7 +328,7 @@ func (t *trainer) prepare(device torch.Device) error {
 		return err
 	}
 	if c.Report.TensorBoard {
-		if t.events, err = report.NewEvents(t.run.Path(experiment.EventsDir), int64(t.state.Step)); err != nil {
+		if t.events, err = report.NewEvents(t.run.Path(experiment.EventsDir), last); err != nil {
 			return err
 		}
 	}
@@ -384,10 +389,22 @@ func (t *trainer) introduce() {
 		}
 		log.Printf("%s", line)
 	}
-	epoch := t.updates.Count(1)
-	log.Printf("%d updates an epoch, %d in all, about %d target tokens each; device %s, %d threads",
-		epoch, t.total(), t.task.tokens()/epoch, t.Device, torch.Threads())
+	epoch, all := t.updates.Count(1), openEnd
+	if n := t.total(); n > 0 {
+		all = fmt.Sprintf("%d in all", n)
+	}
+	log.Printf("%d updates an epoch, %s, about %d target tokens each; device %s, %d threads",
+		epoch, all, t.task.tokens()/epoch, t.Device, torch.Threads())
+	if why := t.state.Stopped; why != "" {
+		if t.config.Train.ASGD != "finetune" {
+			why += fmt.Sprintf("; to train on, raise train.patience (now %d)", t.config.Train.Patience)
+		}
+		log.Printf("training has ended early: %s", why)
+	}
 }
+
+// openEnd is the length of a run that has neither train.steps nor train.epochs.
+const openEnd = "until validation stalls"
 
 func (t *trainer) free() {
 	if t.metrics != nil {

@@ -58,9 +58,13 @@ func plan(s *experiment.Settings, learnt task, device torch.Device) (err error) 
 		fmt.Fprintf(out, "in all            about %d MiB in each process, beside the program and the texts\n",
 			(state+vectors+activations)/mib)
 	}
-	fmt.Fprintln(out, learnt.size(t.total()))
+	fmt.Fprintln(out, learnt.size())
 	fmt.Fprintf(out, "steps an epoch    %d\n", t.updates.Count(1))
-	fmt.Fprintf(out, "steps in all      %d\n", t.total())
+	all := openEnd
+	if n := t.total(); n > 0 {
+		all = fmt.Sprint(n)
+	}
+	fmt.Fprintf(out, "steps in all      %s\n", all)
 	t.predict(s, state, looked)
 	fmt.Fprintf(out, "folder            %s\n", s.Out)
 	return nil
@@ -202,7 +206,10 @@ func (t *trainer) predict(s *experiment.Settings, state int64, updates []models.
 			"of it %v behind the backward pass\n",
 			mean(float64(sum.SumBytes))/1e6, each(sum.Sums), speed.Bytes, by, each(sum.Hidden))
 	}
-	fmt.Fprintf(out, "time              %v an update, %.0f target tokens a second; %v for all steps, "+
-		"without validation and tests\n", each(sum.Seconds()), float64(sum.Targets)/sum.Seconds(),
-		parallel.Duration(mean(sum.Seconds())*float64(t.total())))
+	all := ""
+	if n := t.total(); n > 0 {
+		all = fmt.Sprintf("; %v for all steps", parallel.Duration(mean(sum.Seconds())*float64(n)))
+	}
+	fmt.Fprintf(out, "time              %v an update, %.0f target tokens a second%s, without validation and tests\n",
+		each(sum.Seconds()), float64(sum.Targets)/sum.Seconds(), all)
 }

@@ -60,9 +60,10 @@ func TestAutoPrecision(t *testing.T) {
 			}
 		}
 		place := textPlace(t)
-		e := mustRunText(t, place, "-set=train.precision=auto", "-set=model.kind="+kind, "-steps=1", "-out=run")
-		if !strings.Contains(e.stdout, "train.precision is "+want) || !strings.Contains(e.stdout, why) {
-			t.Errorf("%s: the run says\n%s", kind, e.stdout)
+		e := mustRunText(t, place, "-quiet", "-set=train.precision=auto", "-set=model.kind="+kind, "-steps=1", "-out=run")
+		log := read(t, place, "run", "train.log")
+		if !strings.Contains(log, "train.precision is "+want) || !strings.Contains(log, why) || e.stdout != "" {
+			t.Errorf("%s: the run prints %q, and its log is\n%s", kind, e.stdout, log)
 		}
 		if !strings.Contains(read(t, place, "run", "config.toml"), fmt.Sprintf("precision = %q", want)) {
 			t.Errorf("%s: config.toml does not have %s", kind, want)

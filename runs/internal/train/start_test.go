@@ -90,6 +90,14 @@ func TestWarmStart(t *testing.T) {
 		t.Error("the tokenizer folder is another one (-first +other):", diff)
 	}
 	mustRun(t, folder, "-plan", "-init=first", "-out=planned")
+	// What goes on needs the other run no more, nor does its plan.
+	if err := os.Rename(filepath.Join(folder, "first"), filepath.Join(folder, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, folder, "-plan", "-out=other", "-resume", "-steps=4")
+	if err := os.Rename(filepath.Join(folder, "moved"), filepath.Join(folder, "first")); err != nil {
+		t.Fatal(err)
+	}
 	run(t, folder, "-out=fails", "-init=first", "-set=model.ffn_width=64").fails(t, "another shape", 2,
 		"model.ffn_width = 64, and the run in first has 32")
 }

@@ -54,6 +54,14 @@ func TestEarlyStopping(t *testing.T) {
 		run(t, folder, append(settings, "-resume")...).fails(t, "a run that stopped early", 1,
 			"is finished (16 updates", "raise train.patience (now 3)")
 	}
+	// One that ended so at its last step stays ended where there are more, and says why.
+	short := append(still, "-out=short", "-steps=16")
+	mustRun(t, folder, short...)
+	e := mustRun(t, folder, append(short, "-resume", "-steps=20")...)
+	if !strings.Contains(e.stderr, "no better validation in 3 tries; to train on, raise train.patience (now 3)") ||
+		results(t, folder, "short")["updates"] != 16.0 {
+		t.Errorf("with more steps the process says\n%s", e.stderr)
+	}
 	mustRun(t, folder, append(still, "-out=loss", "-resume", "-set=train.patience=4", "-set=train.patience_on=loss")...)
 	if all := results(t, folder, "loss"); all["updates"] != 20.0 {
 		t.Errorf("with more patience %v updates", all["updates"])

@@ -20,15 +20,16 @@ type translationTask struct {
 	*translation.Translator // nil until it is built
 	shared
 	data  *bitext.Texts
+	from  string         // folder of the run that a plan goes on with, where it has vocabularies
 	suits string         // says how well another run's vocabulary suits the training text, where one was taken
 	same  string         // says so, where most translations of a test text are the same
 	seen  map[string]int // how often training has each word of the target, once that was asked for
 	shown []report.Sample
 }
 
-func readTranslation(c experiment.Config, peers *parallel.Peers) (task, error) {
+func readTranslation(c experiment.Config, from string, peers *parallel.Peers) (task, error) {
 	data, err := c.Data.ReadPairs()
-	return &translationTask{shared: shared{config: c, peers: peers}, data: data}, err
+	return &translationTask{shared: shared{config: c, peers: peers}, data: data, from: from}, err
 }
 
 func (t *translationTask) sums() map[string]string { return t.data.Sums }
@@ -66,6 +67,8 @@ func (t *translationTask) text(fresh bool) (*bitext.Sides, error) {
 	switch {
 	case !fresh:
 		return translation.OpenText(settings, t.run.Path(experiment.TokenizerDir))
+	case t.run == nil && t.from != "":
+		return translation.OpenText(settings, filepath.Join(t.from, experiment.TokenizerDir))
 	case init != "" && t.run != nil && !t.run.ReadOnly:
 		if err := keepTokenizer(init, t.run); err != nil {
 			return nil, err
@@ -120,12 +123,12 @@ func (t *translationTask) updates(from corpus.Position, _ map[string]torch.Tenso
 	return u, nil
 }
 
-func (t *translationTask) size(steps int) string {
+func (t *translationTask) size() string {
 	d, m, c := t.config.Data, t.config.Model, t.config.Train
 	return fmt.Sprintf("training pairs    %d (%d target tokens)\nsettings          "+
-		"preset %s: %d merges, %d and %d layers of width %d, dropout %g, %d steps of %d tokens",
+		"preset %s: %d merges, %d and %d layers of width %d, dropout %g, steps of %d tokens",
 		t.data.TrainPairs.Len(), t.tokens(), t.config.Preset, d.Merges, m.EncoderLayers, m.DecoderLayers, m.Width,
-		m.Dropout, steps, c.MaxTokens*c.Accumulate)
+		m.Dropout, c.MaxTokens*c.Batches())
 }
 
 func (t *translationTask) corpus() string {
