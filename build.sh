@@ -636,6 +636,7 @@ build_programs() {  # torch|pure
 # taken before the build, so that what is edited during it is not taken as built.
 inputs() {
     {
+        git rev-parse HEAD 2>/dev/null || true  # programs name the commit, and the files that differ from it
         printf '%s\n' "$go_version" "$cxx_version" "$root" "${LIBTORCH:-}" "$cache" "${GOFLAGS:-}" "${APERTURE_CUDA:-}" "${glibc[@]}"
         [[ -n ${LIBTORCH:-} ]] || printf '%s\n' "${VIRTUAL_ENV:-}" "$(command -v python3 || true)"
         find . \( -path ./.git -o -path ./bin -o -path ./dist -o -path ./experiments -o -path ./third_party/lib -o -path ./third_party/sanitized \) -prune -o -type f -printf '%p %s %T@\n'

@@ -65,7 +65,7 @@ type bpeApply struct {
 	Vocabulary string   `flag:"vocabulary" help:"undo merges whose unit is not in this file, which vocab wrote"`
 	Threshold  int      `flag:"vocabulary-threshold" with:"vocabulary" help:"ignore units of -vocabulary that are rarer than this"`
 	Dropout    float64  `flag:"dropout" range:"[0,1]" help:"probability of skipping a merge, for training data"`
-	Seed       int64    `flag:"seed" default:"1" help:"seed of -dropout"`
+	Seed       int64    `flag:"seed" default:"1" with:"dropout" help:"seed of -dropout"`
 	Glossaries []string `flag:"glossary" help:"regular expression of text that stays whole (repeatable)"`
 }
 

@@ -132,6 +132,7 @@ func TestBPECommandsRefuse(t *testing.T) {
 		{"a\n", []string{"bpe-apply", "-c", codes}, 1, codes + `:2: a merge is two symbols`},
 		{"a\n\xfc\n", []string{"bpe-apply", "-c", good}, 1,
 			"standard input:2: byte 1 of the line (0xFC) is not valid UTF-8"},
+		{"a\n", []string{"bpe-apply", "-c", good, "-seed", "5"}, 2, "-seed goes with -dropout"},
 		{"a\n", []string{"bpe-apply", "-c", good, "-dropout", "2"}, 2, "-dropout=2: it wants a number from 0 to 1"},
 		{"a\n", []string{"bpe-apply", "-c", good, "-glossary", "(?=a)"}, 2,
 			"look-around and back-references are not supported"},
