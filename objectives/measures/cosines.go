@@ -18,20 +18,10 @@ const (
 func CosineHistogram(w torch.Tensor) []float64 {
 	counts := make([]float64, cosineBins)
 	torch.ScopedNoGrad(func() {
-		v := w.Size(0)
-		stride := max(1, (v+cosineRows-1)/cosineRows)
-		var rows []int64
-		for i := int64(0); i < v; i += stride {
-			rows = append(rows, i)
-		}
-		unit := unitRows(w, rows)
-		cosines, squares := unit.MatMul(unit.Transpose(0, 1)).Float32s(), unit.Square().SumDim(1, false).Float32s()
-		n := len(rows)
+		unit := unitRows(w, someRows(w, cosineRows))
+		cosines, n := unit.MatMul(unit.Transpose(0, 1)).Float32s(), int(unit.Size(0))
 		for i := range n {
 			for j := range i {
-				if squares[i] == 0 || squares[j] == 0 {
-					continue
-				}
 				bin := int(math.Floor((float64(cosines[i*n+j]) + 1) / 2 * cosineBins))
 				counts[min(max(bin, 0), cosineBins-1)]++
 			}

@@ -45,6 +45,24 @@ func TestMeasuresOfPublishedExample(t *testing.T) {
 	})
 }
 
+// TestCosineHistogram: all pairs of rows are counted, of 2,000 of them where there are more; rows of zeros are left out.
+func TestCosineHistogram(t *testing.T) {
+	torch.Test(t, func() {
+		s := torch.NewStream(1, "matrix")
+		for rows, used := range map[int64]float64{0: 0, 1: 1, 1999: 1999, 2001: 2000, 2500: 2000, 4100: 2000} {
+			w := torch.Cat([]torch.Tensor{torch.Zeros(torch.Float32, torch.CPU, 3, 4),
+				s.Normal(0, 1, torch.Float32, torch.CPU, rows, 4)}, 0)
+			pairs := 0.0
+			for _, n := range CosineHistogram(w) {
+				pairs += n
+			}
+			if want := used * (used - 1) / 2; pairs != want {
+				t.Errorf("of %d rows %v pairs are counted, want %v", rows, pairs, want)
+			}
+		}
+	})
+}
+
 // TestMeasuresAtTheEdges covers matrices of few rows, large scores and zero rows.
 func TestMeasuresAtTheEdges(t *testing.T) {
 	torch.Test(t, func() {
