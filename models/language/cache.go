@@ -29,12 +29,16 @@ type CacheScores struct {
 }
 
 // ScoreWithCache reads a text in one column and asks the cache about each of its words, for
-// several values of Theta at once.
+// several values of Theta at once. It is an error that the text ends before the cache speaks.
 func (m *Model) ScoreWithCache(ids []int32, thetas []float64, window int) (CacheScores, error) {
 	var out CacheScores
 	text, err := corpus.NewColumns(ids, 1, "the text", "-window")
 	if err != nil {
 		return out, err
+	}
+	if window > len(ids)-2 {
+		return out, fmt.Errorf("a cache of %d positions says nothing of a text of %d tokens: lower -window, or search "+
+			"more of the text with -search", window, len(ids))
 	}
 	out.Pointer = make([][]float64, len(thetas))
 	var history torch.Tensor // [at most window,D], kept
@@ -94,7 +98,8 @@ func pointer(scores []float32, words []int32, word int32, theta float64) float64
 	return found / sum
 }
 
-// NLL is the mean of -log p over a text's words with the theta of that index and a lambda, in nats.
+// NLL is the mean of -log p over a text's words with the theta of that index and a lambda, in nats; infinite where some
+// word has no probability.
 func (c CacheScores) NLL(theta int, lambda float64) float64 {
 	sum := 0.0
 	for t, logP := range c.LogVocabulary {
@@ -104,6 +109,11 @@ func (c CacheScores) NLL(theta int, lambda float64) float64 {
 		sum -= logP
 	}
 	return sum / float64(len(c.LogVocabulary))
+}
+
+// ZeroProbability is the error that a cache with that lambda has an infinite loss.
+func ZeroProbability(lambda float64) error {
+	return fmt.Errorf("a cache with lambda %g gives some word of the text the probability 0: set it lower", lambda)
 }
 
 // The values that a search tries. Those of the published models are 1 and .1 for Penn Treebank, .66 and .13 for
@@ -137,8 +147,7 @@ func (m *Model) SearchCache(ids []int32, fixed Cache) (Cache, float64, error) {
 		}
 	}
 	if math.IsInf(least, 1) {
-		return fixed, 0, fmt.Errorf("a cache with lambda %g gives some word of the text the probability 0: set it lower",
-			fixed.Lambda)
+		return fixed, 0, ZeroProbability(fixed.Lambda)
 	}
 	return best, least, nil
 }

@@ -1,6 +1,8 @@
 package language
 
 import (
+	"slices"
+
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -9,6 +11,9 @@ import (
 type onward struct {
 	model   *Model
 	carried models.Carried
+	// far lets a Transformer-XL remember the chunk that a word would stand in behind what is read: words that come one by
+	// one are chunks of their own, and would see its memory alone.
+	far bool
 
 	// Of a network that reads each chunk by itself: what it has read, as tokens and as keys and values.
 	seen  []int32
@@ -17,16 +22,25 @@ type onward struct {
 
 func (m *Model) onward() *onward { return &onward{model: m} }
 
-// read gives the hidden states [N,D] of the next tokens, or of the last of them. Where a network has no room for all
-// that it has read, train.bptt tokens, it forgets the first half and reads the second anew.
+// read gives the hidden states [N,D] of the next tokens, or of the last of them. A network whose view depends on the
+// chunks of a text reads those of training. Where a network that reads each chunk by itself has no room for all that it
+// has read, train.bptt tokens, it forgets the first half and reads the second anew.
 func (r *onward) read(next []int32) (hidden_ND torch.Tensor) {
 	network, whole := r.model.Network.(models.TextReader)
 	if !whole {
-		states, after := r.model.Network.Forward(column(next), r.carried, nil)
-		after.Keep()
-		r.carried.Free()
-		r.carried = after
-		return states.Hidden
+		rows := len(next)
+		if r.model.kind.seesChunks {
+			rows = min(rows, r.model.Settings.Train.BPTT)
+		}
+		var parts []torch.Tensor
+		for from := 0; from < len(next); from += rows {
+			part := next[from:min(from+rows, len(next))]
+			parts = append(parts, torch.Scoped(func() torch.Tensor { return r.chunk(part, from+rows >= len(next)) }))
+		}
+		if len(parts) == 1 {
+			return parts[0]
+		}
+		return torch.Cat(parts, 0)
 	}
 	unread := next
 	if room := r.model.Settings.Train.BPTT; len(r.seen)+len(next) > room {
@@ -43,6 +57,23 @@ func (r *onward) read(next []int32) (hidden_ND torch.Tensor) {
 	return hidden_ND.Narrow(0, hidden_ND.Size(0)-fresh, fresh)
 }
 
+// chunk reads a chunk of a network that carries a state, and last says that none follows of what is to be read.
+func (r *onward) chunk(ids []int32, last bool) (hidden_ND torch.Tensor) {
+	m := r.model
+	own := m.Settings.Model.XLContext
+	if network, ok := m.Network.(ContextNetwork); ok && r.far && last && !own.SameLength {
+		longer := own
+		longer.Memory = max(own.Memory, m.Settings.Train.BPTT)
+		network.SetContext(longer) // which is right where its own is
+		defer network.SetContext(own)
+	}
+	states, after := m.Network.Forward(column(ids), r.carried, nil)
+	after.Keep()
+	r.carried.Free()
+	r.carried = after
+	return states.Hidden
+}
+
 // after gives the hidden states [K,D] behind the text with each of K words, which are not read on.
 func (r *onward) after(words []int32) (hidden_KD torch.Tensor) {
 	x := column(words)
@@ -53,8 +84,13 @@ func (r *onward) after(words []int32) (hidden_KD torch.Tensor) {
 		return states.Hidden
 	}
 	if room := r.model.Settings.Train.BPTT; len(r.seen) >= room { // as read would forget for the next word
-		kept := append([]int32{}, r.seen[len(r.seen)-max(1, room/2-1):]...)
+		kept := slices.Clone(r.seen[len(r.seen)-(max(1, room/2)-1):])
 		r.free()
+		if len(kept) == 0 {
+			cache := network.NewTextCache(len(words))
+			defer cache.Free()
+			return network.Read(x, cache).Hidden
+		}
 		r.read(kept)
 	}
 	cache := r.cache.Repeated(len(words))

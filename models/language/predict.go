@@ -2,16 +2,12 @@ package language
 
 import (
 	"context"
-	"errors"
 	"math"
 	"strings"
 
-	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
-
-// ErrNoProbability says that a model that finds words by their vectors was asked for probabilities.
-var ErrNoProbability = errors.New("the run's output layer finds words by their vectors and gives them no probability")
 
 // Prediction is what a model says of a text, word by word, and of what follows it.
 type Prediction struct {
@@ -54,9 +50,6 @@ func (m *Model) Predict(ctx context.Context, text string, top int) (p Prediction
 			}
 		}
 	}
-	if !m.Output.InNats() {
-		return p, ErrNoProbability
-	}
 	err = m.Queue(ctx, func() error {
 		var scores []float32
 		torch.NoGrad(func() { scores = m.predict(ctx, ids, p.Words) })
@@ -73,10 +66,15 @@ func (m *Model) Predict(ctx context.Context, text string, top int) (p Prediction
 func (m *Model) predict(ctx context.Context, ids []int32, words []WordLoss) (scores []float32) {
 	reader := m.onward()
 	defer reader.free()
-	rows := m.rows(1)
-	if _, whole := m.Network.(models.TextReader); whole { // it then gives the states of all that is read
-		rows = max(1, m.Settings.Train.BPTT/2)
+	last := func(hidden_ND torch.Tensor) []float32 {
+		return m.Output.LogProbs(hidden_ND.Narrow(0, hidden_ND.Size(0)-1, 1)).Float32s()
 	}
+	if m.kind.blocks { // a word's loss is that of its window, as Score has it, and what follows is what Sample goes by
+		m.losses(ctx, ids, words)
+		torch.ScopedNoGrad(func() { scores = last(reader.read(ids)) })
+		return scores
+	}
+	rows := m.rows(1)
 	for row := 0; row < len(ids) && ctx.Err() == nil; row += rows {
 		n := min(rows, len(ids)-row)
 		targets := make([]int64, n)
@@ -92,11 +90,27 @@ func (m *Model) predict(ctx context.Context, ids []int32, words []WordLoss) (sco
 			}
 		}
 		if row+n == len(ids) {
-			scores = m.Output.LogProbs(hidden_ND.Narrow(0, int64(n)-1, 1)).Float32s()
+			scores = last(hidden_ND)
 		}
 		scope.Close()
 	}
 	return scores
+}
+
+// losses fills in the losses of words, which follow ids[0], in the windows of [Model.Score].
+func (m *Model) losses(ctx context.Context, ids []int32, words []WordLoss) {
+	if len(words) == 0 {
+		return
+	}
+	text, _ := corpus.NewColumns(ids, 1, "the text", "nothing") // two tokens are enough for one column
+	row := 0
+	m.read(text, 0, 1, m.rows(1), func(states torch.States, targets torch.Tensor) bool {
+		for _, x := range m.Output.NLL(states, targets).Float64s() {
+			words[row].NLL = x
+			row++
+		}
+		return ctx.Err() == nil
+	})
 }
 
 // best are the words with the largest log-probabilities.

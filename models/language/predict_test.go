@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/torch"
 )
 
 // TestPredict: the losses of words add up to Score's, in one chunk or in several; the words that may follow are
@@ -69,17 +71,82 @@ func TestPredictGPT(t *testing.T) {
 		if best := slices.Max(next); math.Abs(p.Next[0].Probability-math.Exp(float64(best))) > 1e-4 {
 			t.Errorf("the next word has %v, want %v", p.Next[0].Probability, math.Exp(float64(best)))
 		}
-		long := m.Words.Text(ids) + "\n" // more than the network has room for: windows side by side, as Score has them
-		p, err = m.Predict(t.Context(), long, 3)
-		if err != nil {
-			t.Fatal(err)
+		long := m.Words.Text(ids) // more than the network has room for, and scored in windows
+		for _, w := range []struct{ bptt, stride int }{{8, 0}, {7, 0}, {8, 4}, {8, 1}} {
+			m.Settings.Train.BPTT, m.Settings.Train.Stride = w.bptt, w.stride
+			p, err := m.Predict(t.Context(), long+"\n", 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := 0.0
+			for _, w := range p.Words {
+				sum += w.NLL
+			}
+			if want := score(t, m, long+"\n"); len(p.Words) != want.Tokens || math.Abs(sum-want.NLL) > 1e-4*want.NLL {
+				t.Errorf("%+v: %d words lose %v, and Score says %+v", w, len(p.Words), sum, want)
+			}
+			if p, err = m.Predict(t.Context(), long, 1); err != nil {
+				t.Fatal(err)
+			}
+			if got := sample(t, m, long, language.SampleOptions{Words: 1}); got != long+" "+p.Next[0].Text {
+				t.Errorf("%+v: Sample goes on with %q, and %q is the most probable word", w, got[len(long):], p.Next[0].Text)
+			}
 		}
-		sum := 0.0
-		for _, w := range p.Words {
-			sum += w.NLL
+	})
+}
+
+// withXL runs body with a small Transformer-XL and a text, where words, positions and chunks all change what comes next.
+func withXL(t *testing.T, memory, bptt int, body func(m *language.Model, ids []int32)) {
+	t.Helper()
+	change := func(s *language.Settings) {
+		s.Model.Kind, s.Model.Heads, s.Model.FFNWidth, s.Model.Memory, s.Model.Tying = "transformer-xl", 2, 16, memory, "none"
+		s.Train.Random, s.Train.BPTT = false, bptt
+	}
+	withModel(t, change, func(m *language.Model, texts texts) {
+		stream := torch.NewStream(7, "init")
+		for _, x := range m.Params.Tensors() {
+			torch.NoGrad(func() { x.Assign(stream.Normal(0, 0.5, torch.Float32, device, x.Shape()...)) })
 		}
-		if want := score(t, m, long); len(p.Words) != want.Tokens || math.Abs(sum-want.NLL) > 1e-4*want.NLL {
-			t.Errorf("%d words lose %v, and Score says %+v", len(p.Words), sum, want)
+		body(m, texts.valid)
+	})
+}
+
+// TestChunksOfAPrompt: Sample reads a prompt in the chunks of training, as Predict does, though its memory is short.
+func TestChunksOfAPrompt(t *testing.T) {
+	for _, memory := range []int{7, 3} {
+		withXL(t, memory, 7, func(m *language.Model, ids []int32) {
+			for n := 5; n < 100; n += 3 {
+				text := strings.TrimSpace(m.Words.Text(ids[:n]))
+				p, err := m.Predict(t.Context(), text, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := sample(t, m, text, language.SampleOptions{Words: 1})
+				if want := strings.TrimSpace(text + " " + p.Next[0].Text); strings.TrimSpace(got) != want {
+					t.Errorf("memory %d, behind %d words Sample goes on with %q, and %q is the most probable word", memory, n,
+						got[len(text):], p.Next[0].Text)
+				}
+			}
+		})
+	}
+}
+
+// TestSampleWithoutMemory: each word of a sample sees the words of its chunk, though the memory has no room for them.
+func TestSampleWithoutMemory(t *testing.T) {
+	withXL(t, 0, 40, func(m *language.Model, ids []int32) {
+		own := m.Settings.Model.XLContext
+		for i := range 10 {
+			seen := slices.Clone(ids[8*i:][:8])
+			for j, id := range m.Continue(t.Context(), seen, language.SampleOptions{Words: 10}) {
+				next := after(m, seen)
+				if best := slices.Max(next); next[id] < best-1e-4 {
+					t.Errorf("prompt %d, word %d has %v, and the best one %v", i, j, next[id], best)
+				}
+				seen = append(seen, id)
+			}
+		}
+		if now := m.Network.(*models.TransformerXL).XLContext; now != own {
+			t.Errorf("the network now sees %+v, and saw %+v", now, own)
 		}
 	})
 }

@@ -42,3 +42,17 @@ func TestCacheAlone(t *testing.T) {
 		}
 	})
 }
+
+// TestCacheSilent: a cache that does not speak before the text ends chooses nothing, and is an error.
+func TestCacheSilent(t *testing.T) {
+	withModel(t, nil, func(m *language.Model, texts texts) {
+		ids := texts.valid[:50]
+		_, _, err := m.SearchCache(ids, language.Cache{Theta: -1, Lambda: -1, Window: 49})
+		if err == nil || !strings.Contains(err.Error(), "a cache of 49 positions says nothing of a text of 50 tokens") {
+			t.Errorf("the error is %v", err)
+		}
+		if _, _, err := m.SearchCache(ids, language.Cache{Theta: -1, Lambda: -1, Window: 48}); err != nil {
+			t.Error(err)
+		}
+	})
+}

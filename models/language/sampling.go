@@ -69,6 +69,7 @@ func (m *Model) spell(prompt string, ids []int32) string {
 func (m *Model) Continue(ctx context.Context, prompt []int32, o SampleOptions) []int32 {
 	random := rand.New(rand.NewPCG(o.Seed, o.Stream))
 	text := m.onward()
+	text.far = true
 	defer text.free()
 	search := contrastive{alpha: o.Contrastive}
 	defer search.free()

@@ -100,24 +100,25 @@ func TestContrastiveSearch(t *testing.T) {
 	}
 }
 
-// Where the window of eight words is full, its second half stays, for a candidate as for the word that follows.
+// Where the window is full, its second half stays, for a candidate as for the word that follows.
 func TestContrastiveSearchForgets(t *testing.T) {
 	withGPT(t, gptSettings(), func(m *language.Model, ids []int32) {
 		o := language.SampleOptions{Contrastive: 1, TopK: 12, Words: 20} // states alone choose
-		for _, n := range []int{1, 5, 8} {
-			text := slices.Clone(ids[:n])
+		for _, c := range []struct{ room, n int }{{8, 1}, {8, 5}, {8, 8}, {7, 1}, {3, 1}, {2, 1}} {
+			m.Settings.Train.BPTT = c.room
+			text := slices.Clone(ids[:c.n])
 			got := m.Continue(t.Context(), text, o)
 			for range o.Words {
-				text = append(text, slowContrastive(t, m, text, o, 8))
+				text = append(text, slowContrastive(t, m, text, o, c.room))
 			}
-			if want := text[n:]; !slices.Equal(got, want) {
-				t.Errorf("behind %d words: %v, want %v", n, got, want)
+			if want := text[c.n:]; !slices.Equal(got, want) {
+				t.Errorf("with room for %d, behind %d words: %v, want %v", c.room, c.n, got, want)
 			}
 		}
 	})
 }
 
-// windowOf is what is left of a text that was read word by word where there is room for an even number of words.
+// windowOf is what is left of a text that was read word by word where there is room for a number of words.
 func windowOf(text []int32, room int) (window []int32) {
 	for _, id := range text {
 		if window = append(window, id); len(window) > room {

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
@@ -168,7 +169,7 @@ func within(spans [][2]int, from, to int) (inside [][2]int) {
 // joined are the translations of a text, given those of its pieces: the best of all, the second best of all, and so on,
 // where a piece that has fewer gives its last. Sentences between which the source has no space, as in Chinese, get one
 // where the target language is written with spaces.
-func joined(pieces []piece, spaced bool) (out []Translation) {
+func joined(pieces []piece, o decode.Options, spaced bool) (out []Translation) {
 	n := 1
 	for _, p := range pieces {
 		n = max(n, len(p.found))
@@ -179,7 +180,7 @@ func joined(pieces []piece, spaced bool) (out []Translation) {
 		logProb, symbols := 0.0, 0
 		for _, p := range pieces {
 			if p.sentence != nil {
-				w := written{Translation: p.empty()}
+				w := written{Translation: p.empty(o)}
 				if len(p.found) > 0 {
 					w = p.found[min(rank, len(p.found)-1)]
 				}
@@ -201,7 +202,7 @@ func joined(pieces []piece, spaced bool) (out []Translation) {
 			text.WriteString(p.gap)
 		}
 		x.Text, x.Tokenised = text.String(), tokens.String()
-		if x.Details != nil && !math.IsNaN(x.Details.Confidence) {
+		if symbols > 0 && x.Details != nil && !math.IsNaN(x.Details.Confidence) {
 			x.Details.Confidence = math.Exp(logProb / float64(symbols))
 		}
 		out = append(out, x)
@@ -230,8 +231,9 @@ func (x *Translation) addWords(d *Details, p piece, glued bool) {
 		before--
 	}
 	if x.Details == nil {
-		x.Details = &Details{Confidence: d.Confidence}
+		x.Details = &Details{Confidence: 1}
 	}
+	x.Details.Confidence *= d.Confidence // NaN where one of them is
 	for i, w := range d.Words {
 		source := w.Source
 		w.Source = nil

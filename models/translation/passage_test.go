@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/aperture-ml/aperture/internal/fixtures"
+	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/spm"
@@ -30,7 +31,7 @@ func TestJoined(t *testing.T) {
 		"ko":      {{"一。", 0.5, []int{1}}, {"二。", 0.25, []int{1}}},
 		"private": {{"一。", 0.5, []int{1}}, {"二。", 0.25, []int{1}}},
 	} {
-		x := joined([]piece{one("一。", 0.5), {}, one("二。", 0.25)}, spaced(code))[0]
+		x := joined([]piece{one("一。", 0.5), {}, one("二。", 0.25)}, decode.Options{}, spaced(code))[0]
 		text := "一。二。"
 		if len(want) == 2 {
 			text = "一。 二。"

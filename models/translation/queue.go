@@ -64,7 +64,7 @@ type queue struct {
 	tokens    int
 	limit     int     // of sentences
 	budget    int     // tokens of a batch
-	speed     float64 // tokens a second, of the last batches
+	speed     float64 // tokens a second, of the last batches that succeeded
 }
 
 func (q *queue) init(mu *sync.Mutex, o ServerOptions) {
@@ -227,14 +227,16 @@ func (s *Server) batch(m *served) {
 	if len(b.sentences) == 0 {
 		return
 	}
+	if err == nil { // what ended early says nothing of the speed
+		s.mu.Lock()
+		now := float64(b.stats.Tokens) / max(b.stats.Took.Seconds(), 1e-6)
+		s.queue.speed = 0.8*cmp.Or(s.queue.speed, now) + 0.2*now
+		s.mu.Unlock()
+	}
 	if errors.Is(err, errAbandoned) {
 		err = nil
 	}
 	b.stats.Err = err
-	s.mu.Lock()
-	now := float64(b.stats.Tokens) / max(b.stats.Took.Seconds(), 1e-6)
-	s.queue.speed = 0.8*cmp.Or(s.queue.speed, now) + 0.2*now
-	s.mu.Unlock()
 	if s.options.Observe != nil {
 		s.options.Observe(b.stats)
 	}

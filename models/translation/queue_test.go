@@ -6,6 +6,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/aperture-ml/aperture/models/decode"
 )
@@ -61,5 +64,33 @@ func TestTurns(t *testing.T) {
 	call("short", 1, 2, 2)
 	if got := next(); got != "long2 short2 long2 short2" {
 		t.Errorf("beside another it has %q", got)
+	}
+}
+
+// TestSpeedOfFailedBatch: a batch that fails does not change how long a full queue is said to last.
+func TestSpeedOfFailedBatch(t *testing.T) {
+	s := &Server{}
+	s.queue.init(&s.mu, ServerOptions{Queue: 1, Tokens: 4096})
+	s.queue.speed = 10
+	m := &served{Translator: &Translator{}} // without a network: its search panics
+	call := func() *job {
+		j := newJob(context.Background(), m, decode.Options{BatchSentences: 1})
+		j.found = make(chan answer, 1)
+		j.add(&sentence{ids: make([]int32, 99)}, 0, 0)
+		return j
+	}
+	first := call()
+	if err := s.queue.add(first); err != nil {
+		t.Fatal(err)
+	}
+	if s.batch(m); (<-first.found).failed == nil {
+		t.Error("the batch did not fail")
+	}
+	if err := s.queue.add(call()); err != nil {
+		t.Fatal(err)
+	}
+	want := error(&BusyError{Waiting: 1, After: 10 * time.Second})
+	if diff := cmp.Diff(want, s.queue.add(call())); diff != "" {
+		t.Error(diff)
 	}
 }

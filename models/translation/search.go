@@ -3,6 +3,7 @@ package translation
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/objectives"
@@ -17,10 +18,18 @@ type sentence struct {
 	demand  demand
 }
 
-// empty is the translation of a sentence without words, which is not searched for.
-func (s *sentence) empty() (x Translation) {
-	if p := s.demand.prefix; p != nil {
-		x.Text, x.Tokenised = p.text, p.text
+// empty is the translation of a sentence without words, which is not searched for: its prefix, where it has one.
+func (s *sentence) empty(o decode.Options) (x Translation) {
+	p := s.demand.prefix
+	if p == nil {
+		return x
+	}
+	x.Text, x.Tokenised = p.text, p.text
+	if o.Words || o.Links {
+		x.Details = &Details{Confidence: 1}
+		for word := range strings.FieldsSeq(p.text) {
+			x.Details.Words = append(x.Details.Words, Word{Text: word, Confidence: 1})
+		}
 	}
 	return x
 }

@@ -234,7 +234,7 @@ func (s *Server) Translate(ctx context.Context, requests []Request, o decode.Opt
 	}
 	for i := range out {
 		if out[i] == nil {
-			out[i] = joined(passages[i], spaced(m.Translator.Settings.Text.Target))
+			out[i] = joined(passages[i], o, spaced(m.Translator.Settings.Text.Target))
 		}
 	}
 	return out, nil

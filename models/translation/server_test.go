@@ -228,6 +228,7 @@ func TestServerBorders(t *testing.T) {
 		{translation.Request{Line: "\n\n One and two.\nOne and two.", Prefix: "Eins"}, "\n\n Eins und zwei.\nEins und zwei."},
 		{translation.Request{Line: " \n", Prefix: "Eins"}, "Eins \n"},
 		{translation.Request{Prefix: "Eins"}, "Eins"},
+		{translation.Request{Line: "\x01\nOne and two.", Prefix: "Eins zwei"}, "Eins zwei\nEins und zwei."},
 		{translation.Request{Line: "One and two.！Four and six."}, "Eins und ANY. Vier und sechs."},
 		{translation.Request{Line: "One, foo\nbar and nine.", Keep: []*regexp.Regexp{regexp.MustCompile(`o\sb`),
 			regexp.MustCompile(`\sfoo\nbar\s`)}}, "Eins, foo\nbar und neun."},
@@ -242,8 +243,13 @@ func TestServerBorders(t *testing.T) {
 		if !regexp.MustCompile("^" + want + "$").MatchString(x.Text) {
 			t.Errorf("%+v became %q, want %q", test.request, x.Text, test.want)
 		}
-		if n := len(strings.Fields(x.Text)); x.Details != nil && len(x.Details.Words) != n {
-			t.Errorf("%q has %d words, and %d in its details", x.Text, n, len(x.Details.Words))
+		var words []string
+		for _, word := range x.Details.Words {
+			words = append(words, word.Text)
+		}
+		if strings.Join(words, " ") != strings.Join(strings.Fields(x.Text), " ") ||
+			!(x.Details.Confidence > 0 && x.Details.Confidence <= 1) {
+			t.Errorf("%q has the details %+v", x.Text, x.Details)
 		}
 	}
 	// A word is kept at one of its two places alone.

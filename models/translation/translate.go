@@ -19,14 +19,15 @@ type Translation struct {
 	Tokenised string  // the same as words joined by single spaces
 	Score     float64 // natural log-probability under the length penalty
 	Err       error   // a *LineError where the line cannot be translated; the rest is empty then
-	// Details are what decode.Options.Words and Links ask for, nil where neither does.
+	// Details are what decode.Options.Words and Links ask for, nil where neither does, and for a line
+	// without words and without a prefix.
 	Details *Details
 }
 
 // Details are the words of a translation.
 type Details struct {
 	// Confidence is the probability of a symbol, the geometric mean over the line and its end. It is NaN, and so is that
-	// of words, where the output layer finds words by their vectors.
+	// of words, where the output layer finds words by their vectors. A prefix that stands alone has 1.
 	Confidence float64
 	Words      []Word
 }
@@ -109,7 +110,7 @@ func (t *Translator) TranslateRequests(ctx context.Context, requests []Request, 
 		case err != nil:
 			all[i] = []Translation{{Err: &LineError{Line: i + 1, Err: err}}}
 		case len(s.ids) == 0:
-			all[i] = []Translation{s.empty()}
+			all[i] = []Translation{s.empty(o)}
 		default:
 			sentences, places = append(sentences, s), append(places, i)
 		}

@@ -335,6 +335,14 @@ func TestLanguageModels(t *testing.T) {
 		if s := open(); !s.ordered || s.counts[0] <= s.counts[1] {
 			t.Errorf("without the text the words occur %v", s.counts)
 		}
+		// An imported model's settings name the built-in sample, which is none of its texts.
+		c.Preset, c.Data.Dir, c.Data.Sample = experiment.Imported, "", true
+		saveRun(t, folder, c, made.Params)
+		var said bytes.Buffer
+		s, err = runFolder{folder, "lm", 3, false, "output", ""}.open(&said)
+		if err != nil || !s.ordered || s.contexts != nil || !strings.Contains(said.String(), "no text came with it") {
+			t.Errorf("an imported model: %v, %+v\n%s", err, s, said.String())
+		}
 	})
 }
 

@@ -159,7 +159,11 @@ func (r runFolder) language(c *experiment.Config, log io.Writer) (*subject, erro
 	warn(log, m.Warnings)
 	s := &subject{name: r.name, w: m.Output.Embedding().Matrix(), scale: 1,
 		word: func(row int) string { return m.Words.Word(int32(row)) }}
-	texts, err := experiment.ReadText(c.Data, r.folder)
+	var texts *language.Texts
+	err = fmt.Errorf("%s was imported, and no text came with it", r.folder)
+	if c.Preset != experiment.Imported {
+		texts, err = experiment.ReadText(c.Data, r.folder)
+	}
 	if err != nil {
 		s.orderRows()
 	} else {

@@ -203,7 +203,11 @@ func (e *evaluation) cache() (*record.Evaluation, error) {
 		if err != nil {
 			return record.TextScores{}, err
 		}
-		s := scored(t, cached.NLL(0, chosen.Lambda), len(cached.LogVocabulary))
+		nll := cached.NLL(0, chosen.Lambda)
+		if math.IsInf(nll, 1) {
+			return record.TextScores{}, language.ZeroProbability(chosen.Lambda)
+		}
+		s := scored(t, nll, len(cached.LogVocabulary))
 		s.Static = ppl(cached.NLL(0, 0))
 		return s, nil
 	})

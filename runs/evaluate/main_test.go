@@ -107,7 +107,7 @@ func TestSearchIsKept(t *testing.T) {
 	if err != nil || strings.Contains(said, before) {
 		t.Errorf("a search on another text: %v\n%s", err, said)
 	}
-	_, err = evaluate(t, "-run", folder, "-with=cache", "-theta=1", "-lambda=0.1", "-save", "-valid=other")
+	_, err = evaluate(t, "-run", folder, "-with=cache", "-theta=1", "-lambda=0.1", "-window=20", "-save", "-valid=other")
 	if err == nil || !strings.Contains(err.Error(), "other.txt is none of them: leave -save out") {
 		t.Errorf("what is found of another text is kept: %v", err)
 	}
@@ -116,7 +116,7 @@ func TestSearchIsKept(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(folder, "evaluation-cache.json", "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	out, err = evaluate(t, "-run", folder, "-with=cache", "-theta=1", "-lambda=0.1", "-save")
+	out, err = evaluate(t, "-run", folder, "-with=cache", "-theta=1", "-lambda=0.1", "-window=20", "-save")
 	if err == nil || !strings.Contains(err.Error(), "evaluation-cache.json") || !strings.Contains(out, "ppl") {
 		t.Errorf("an evaluation that cannot be kept: %v\n%s", err, out)
 	}
@@ -222,6 +222,16 @@ func TestEvaluate(t *testing.T) {
 		strings.Count(plain, "ppl ") != 2 {
 		t.Errorf("%v: %s", err, plain)
 	}
+	for args, want := range map[string]string{
+		"-theta=1 -lambda=1 -window=5": "a cache with lambda 1 gives some word of the text the probability 0: set it lower",
+		"-theta=1 -lambda=0.1":         "a cache of 500 positions says nothing of a text of 48",
+		"-window=100 -search=60 -json": "a cache of 100 positions says nothing of a text of 60 tokens: lower -window",
+	} {
+		_, err := evaluate(t, append(strings.Fields(args), "-run", folder, "-with=cache", "-threads=1", "-save")...)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", args, err, want)
+		}
+	}
 
 	kept, err := record.ReadEvaluation(folder, "cache")
 	if err != nil || kept == nil || kept.Settings["lambda"] != 0.1 || kept.Searched != nil ||
@@ -259,8 +269,9 @@ func TestEvaluate(t *testing.T) {
 	if err := os.Remove(filepath.Join(filepath.Dir(folder), "ptb.train.txt")); err != nil {
 		t.Fatal(err)
 	}
-	for with, want := range map[string]string{"static": "", "cache": "", "dynamic": "ptb.train.txt: there is no such file"} {
-		_, err := evaluate(t, "-run", folder, "-with", with, "-threads=1")
+	for with, want := range map[string]string{"static": "", "cache -window=20": "",
+		"dynamic": "ptb.train.txt: there is no such file"} {
+		_, err := evaluate(t, append(strings.Fields("-with="+with), "-run", folder, "-threads=1")...)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("-with=%s without the training text: %v", with, err)
 		}
@@ -277,7 +288,8 @@ func TestEvaluate(t *testing.T) {
 	if err != nil || !strings.HasPrefix(both, "valid ") || !strings.HasSuffix(both, "\n"+alone) {
 		t.Errorf("both texts: %q; the second alone: %q, %v", both, alone, err)
 	}
-	asJSON, err := evaluate(t, "-run", folder, "-threads=1", "-valid=", "-json", "-with=cache", "-theta=0.1", "-lambda=0.1")
+	asJSON, err := evaluate(t, "-run", folder, "-threads=1", "-valid=", "-json", "-with=cache", "-theta=0.1", "-lambda=0.1",
+		"-window=20")
 	if err != nil || strings.Contains(asJSON, `"valid"`) || !strings.Contains(asJSON, `"ptb.test"`) {
 		t.Errorf("without a validation text: %s, %v", asJSON, err)
 	}

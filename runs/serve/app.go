@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/models"
@@ -52,10 +54,12 @@ func newApp(f *flags, log *slog.Logger) (*app, error) {
 		m := &model{}
 		m.name, m.folder = named(given)
 		m.name = cmp.Or(m.name, filepath.Base(filepath.Clean(m.folder)))
-		if slices.ContainsFunc(a.models, func(o *model) bool { return o.name == m.name }) {
+		switch {
+		case !utf8.ValidString(m.name): // which no label of a metric and no answer can hold
+			err = command.Usagef("the name %q is no UTF-8: give one, as -model NAME=FOLDER", m.name)
+		case slices.ContainsFunc(a.models, func(o *model) bool { return o.name == m.name }):
 			err = command.Usagef("two models are named %s: give them names, as -model first=FOLDER", m.name)
-		}
-		if err == nil {
+		default:
 			err = a.open(m)
 		}
 		if err != nil {
@@ -81,7 +85,7 @@ func (a *app) open(m *model) (err error) {
 	kind, _ := tree.Section("model")["kind"].(string)
 	o := models.Options{Device: a.flags.Device, Threads: a.flags.Threads}
 	if slices.Contains(language.Kinds(), kind) {
-		m.predictor, err = openPredictor(m.folder, o)
+		m.predictor, err = openPredictor(m.folder, o, a.flags.Queue)
 	} else {
 		m.translator, err = translation.Serve(m.folder, translation.ServerOptions{
 			Options: o, Int8: a.flags.Int8, Shortlist: a.flags.Shortlist, Queue: a.flags.Queue,
@@ -121,6 +125,14 @@ func (a *app) observe(m *model, b translation.BatchStats) {
 	a.log.Error("a batch failed", "model", m.name, "error", b.Err.Error())
 }
 
+// waiting counts the sentences that wait for a translator, or the texts that a language model has to read.
+func (m *model) waiting() int {
+	if m.translator != nil {
+		return m.translator.Waiting()
+	}
+	return m.predictor.waiting()
+}
+
 func (a *app) names() (names []string) {
 	for _, m := range a.models {
 		names = append(names, m.name)
@@ -137,6 +149,9 @@ func (a *app) reload() {
 		} else {
 			err = m.predictor.reload()
 		}
+		if errors.Is(err, models.ErrClosed) { // the server is stopping
+			return
+		}
 		if err != nil {
 			a.log.Error("the model could not be loaded anew, and goes on as it was", "model", m.name, "error",
 				command.OneLine(command.Explain(err).Error()))
@@ -149,18 +164,20 @@ func (a *app) reload() {
 }
 
 // close lets requests end, and frees the models; what has not ended when ctx is cancelled gets an error that says so.
-func (a *app) close(ctx context.Context) (err error) {
-	for _, m := range a.models {
-		switch {
-		case m.translator != nil:
-			if closed := m.translator.Close(ctx); closed != nil && ctx.Err() == nil {
-				err = errors.Join(err, closed)
+func (a *app) close(ctx context.Context) error {
+	failed := make([]error, len(a.models))
+	var wait sync.WaitGroup
+	for i, m := range a.models { // at once: what one computes keeps no other's callers from hearing of ctx
+		wait.Go(func() {
+			if m.translator == nil {
+				failed[i] = m.predictor.close(ctx)
+			} else if err := m.translator.Close(ctx); ctx.Err() == nil {
+				failed[i] = err
 			}
-		case m.predictor != nil:
-			err = errors.Join(err, m.predictor.close(ctx))
-		}
+		})
 	}
-	return err
+	wait.Wait()
+	return errors.Join(failed...)
 }
 
 // translators are the models that translate, in order.

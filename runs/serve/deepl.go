@@ -29,7 +29,7 @@ func (a *app) deeplCode(code string) string {
 // deeplTranslate is DeepL's POST /v2/translate. Fields that only change how a text is to be understood or written
 // (context, preserve_formatting, model_type) are taken and change nothing; a glossary, and a formality that must be
 // kept, are refused.
-func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f request.Fields) (any, error) {
+func (a *app) deeplTranslate(ctx context.Context, f request.Fields) (any, error) {
 	t := task{count: 1}
 	var err error
 	if t.texts, _, err = f.Texts("text"); err != nil {
@@ -47,7 +47,7 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f request.Fie
 	switch {
 	case given["target_lang"] == "":
 		return nil, request.Invalid("Parameter 'target_lang' not specified.")
-	case given["glossary_id"] != "":
+	case given["glossary_id"] != "" || f.Given("glossary_ids"):
 		return nil, request.Invalid("this server keeps no glossaries: send their terms in the field terms")
 	case given["formality"] == "more" || given["formality"] == "less":
 		return nil, request.Invalid("formality %s is not supported for this language", given["formality"])
@@ -89,7 +89,9 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f request.Fie
 	for i, text := range t.texts {
 		lengths[i] = utf8.RuneCountInString(text)
 		if !lines && t.markup == nil {
-			t.texts[i] = oneLine.Replace(text)
+			within := strings.TrimSpace(text) // around it line breaks are the text's own white space
+			before, after, _ := strings.Cut(text, within)
+			t.texts[i] = before + oneLine.Replace(within) + after
 		}
 	}
 	all, err := a.translate(ctx, t)
@@ -117,7 +119,7 @@ func deeplTags(f request.Fields) (o markup.Options, err error) {
 			return o, err
 		}
 	}
-	if f["outline_detection"] != nil {
+	if f.Given("outline_detection") {
 		outline, err := f.Flag("outline_detection")
 		if err != nil {
 			return o, err

@@ -4,6 +4,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/aperture-ml/aperture/runs/serve/internal/request"
 )
 
 // TestRegions: a language with a region is called by the code under which it is listed.
@@ -21,6 +23,16 @@ func TestRegions(t *testing.T) {
 		status, answer, _ := ask(t, server.Client(), server.URL+"/v2/translate", jsonType, `{"text":["a b"],"target_lang":"`+target+`"}`)
 		if status != want {
 			t.Errorf("%s: %d %s", target, status, says(answer))
+		}
+	}
+}
+
+// TestOutlineDetection: it is on unless it is turned off; the empty field of a form turns nothing off.
+func TestOutlineDetection(t *testing.T) {
+	for value, off := range map[any]bool{nil: false, "": false, "1": false, "0": true, false: true} {
+		o, err := deeplTags(request.Fields{"outline_detection": value})
+		if err != nil || o.NoOutline != off {
+			t.Errorf("outline_detection = %#v: off is %v, %v", value, o.NoOutline, err)
 		}
 	}
 }

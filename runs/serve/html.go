@@ -2,10 +2,14 @@ package main
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/serve/internal/markup"
 )
+
+// errNoBeginning says that a document has no text whose translation a prefix could begin.
+var errNoBeginning = errors.New("it has no text to translate, which prefix would begin: leave prefix out")
 
 // translateHTML translates the texts of documents and puts their tags back.
 func translateHTML(t task, translate func([]translation.Request) ([][]translation.Translation,
@@ -15,7 +19,9 @@ func translateHTML(t task, translate func([]translation.Request) ([][]translatio
 	for i, document := range t.texts {
 		documents[i] = markup.Parse(document, *t.markup)
 		texts := documents[i].Texts()
-		counts[i] = len(texts)
+		if counts[i] = len(texts); len(texts) == 0 && strings.TrimSpace(t.prefix) != "" {
+			return nil, &translation.LineError{Line: i + 1, Err: errNoBeginning}
+		}
 		for k, text := range texts {
 			r := translation.Request{Line: text.Line, KeepAt: text.Keep}
 			if k == 0 {

@@ -47,3 +47,17 @@ func TestKeepInDocument(t *testing.T) {
 		}
 	}
 }
+
+// TestPrefixOfNothing: a document without text has no translation that a prefix could begin.
+func TestPrefixOfNothing(t *testing.T) {
+	for prefix, fails := range map[string]bool{"Ein": true, " ": false} {
+		_, err := translateHTML(task{texts: []string{"<p>one</p>", "<br>"}, prefix: prefix, markup: &markup.Options{}},
+			func([]translation.Request) ([][]translation.Translation, error) {
+				return [][]translation.Translation{{{Text: "Eins"}}}, nil
+			})
+		var bad *translation.LineError
+		if errors.As(err, &bad) != fails || fails && (bad.Line != 2 || bad.Err != errNoBeginning) {
+			t.Errorf("prefix %q: %v", prefix, err)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func (a *app) handler() http.Handler {
 			return f(r)
 		}
 	}
-	post := func(d door, path string, f func(context.Context, *http.Request, request.Fields) (any, error)) {
+	post := func(d door, path string, f func(context.Context, request.Fields) (any, error)) {
 		mux.HandleFunc(path, a.metrics.count(path, a.handle(d, "POST", func(w http.ResponseWriter, r *http.Request) (any,
 			error) {
 			body, err := a.bodies.read(w, r)
@@ -68,7 +68,7 @@ func (a *app) handler() http.Handler {
 			}
 			ctx, cancel := context.WithTimeoutCause(r.Context(), a.flags.timeout, errTimeout)
 			defer cancel()
-			return f(ctx, r, given)
+			return f(ctx, given)
 		})))
 	}
 	post(libre, "/translate", a.libreTranslate)
@@ -102,7 +102,10 @@ func (a *app) handler() http.Handler {
 // statusGone is what nginx logs of a request whose caller has gone: nobody reads it, and the metrics count it.
 const statusGone = 499
 
-var errTimeout = errors.New("the time of the request is over")
+var (
+	errTimeout = errors.New("the time of the request is over")
+	errLogged  = errors.New("the log has what failed")
+)
 
 // handle answers with what f gives as JSON, or with an error in the shape of a door.
 func (a *app) handle(d door, method string, f func(http.ResponseWriter, *http.Request) (any, error)) http.HandlerFunc {
@@ -121,7 +124,7 @@ func (a *app) handle(d door, method string, f func(http.ResponseWriter, *http.Re
 			defer func() {
 				if x := recover(); x != nil {
 					a.log.Error("a request failed", "path", r.URL.Path, "error", fmt.Sprint(x), "stack", string(debug.Stack()))
-					err = errors.New("panic")
+					err = errLogged
 				}
 			}()
 			if method != "" && r.Method != method && !(method == "GET" && r.Method == "HEAD") {
@@ -142,12 +145,13 @@ func (a *app) handle(d door, method string, f func(http.ResponseWriter, *http.Re
 		if err == nil {
 			if err = encoder.Encode(value); err != nil { // a score that is no finite number
 				a.log.Error("an answer is no JSON", "path", r.URL.Path, "error", err.Error())
+				err = errLogged
 			}
 		}
 		status := http.StatusOK
 		if err != nil {
 			var text string
-			status, text = a.explain(h, err)
+			status, text = a.explain(h, r.URL.Path, err)
 			encoder.Encode(map[door]string{d: text})
 		}
 		h.Set("Content-Type", "application/json; charset=utf-8")
@@ -157,13 +161,14 @@ func (a *app) handle(d door, method string, f func(http.ResponseWriter, *http.Re
 	}
 }
 
-// explain is the status and the text of an error.
-func (a *app) explain(h http.Header, err error) (status int, text string) {
+// explain is the status and the text of an error. One of no kind that callers know is logged.
+func (a *app) explain(h http.Header, path string, err error) (status int, text string) {
 	var known *request.Error
 	var busy *translation.BusyError
 	var line *translation.LineError
 	var term *translation.TermError
 	var unknown *language.UnknownWordError
+	var panicked interface{ PanicStack() []byte }
 	status, kind, text := http.StatusInternalServerError, "internal", "internal error"
 	switch {
 	case errors.As(err, &known):
@@ -173,8 +178,7 @@ func (a *app) explain(h http.Header, err error) (status int, text string) {
 		status, kind, text = http.StatusTooManyRequests, "busy", busy.Error()
 	case errors.As(err, &line):
 		status, kind, text = http.StatusBadRequest, "text", fmt.Sprintf("text %d cannot be translated: %v", line.Line, line.Err)
-	case errors.As(err, &term), errors.As(err, &unknown), errors.Is(err, translation.ErrNoProbability),
-		errors.Is(err, language.ErrNoProbability):
+	case errors.As(err, &term), errors.As(err, &unknown), errors.Is(err, translation.ErrNoProbability):
 		status, kind, text = http.StatusBadRequest, "request", err.Error()
 	case errors.Is(err, errTimeout), errors.Is(err, context.DeadlineExceeded):
 		status, kind = http.StatusGatewayTimeout, "timeout"
@@ -183,6 +187,9 @@ func (a *app) explain(h http.Header, err error) (status int, text string) {
 		status, kind, text = http.StatusServiceUnavailable, "closed", "the server is stopping"
 	case errors.Is(err, torch.ErrOutOfMemory):
 		status, kind, text = http.StatusServiceUnavailable, "memory", "not enough memory: send less at a time, or try again"
+	case err == errLogged, errors.As(err, &panicked): // the panic of a batch, which observe has logged
+	default:
+		a.log.Error("a request failed", "path", path, "error", err.Error())
 	}
 	a.metrics.failed(kind)
 	return status, text
@@ -207,9 +214,15 @@ func (a *app) ready(*http.Request) (any, error) {
 	if a.draining.Load() {
 		return nil, models.ErrClosed
 	}
-	for _, m := range a.translators() {
-		if m.translator.Waiting() >= a.flags.Queue {
-			return nil, &request.Error{Status: http.StatusServiceUnavailable, Kind: "busy", Text: "the queue of " + m.name + " is full"}
+	full := func(what string) error {
+		return &request.Error{Status: http.StatusServiceUnavailable, Kind: "busy", Text: what}
+	}
+	if len(a.slots) == cap(a.slots) {
+		return nil, full("too many requests at a time")
+	}
+	for _, m := range a.models {
+		if m.waiting() >= a.flags.Queue {
+			return nil, full("the queue of " + m.name + " is full")
 		}
 	}
 	return map[string]string{"status": "ready"}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/aperture-ml/aperture/models/exchange"
 	"github.com/aperture-ml/aperture/models/translation"
@@ -22,7 +23,7 @@ type detected struct {
 }
 
 // libreTranslate is LibreTranslate's POST /translate.
-func (a *app) libreTranslate(ctx context.Context, _ *http.Request, f request.Fields) (any, error) {
+func (a *app) libreTranslate(ctx context.Context, f request.Fields) (any, error) {
 	var t task
 	var one bool
 	var err error
@@ -75,7 +76,7 @@ func (a *app) libreTranslate(ctx context.Context, _ *http.Request, f request.Fie
 		out[name] = values
 	}
 	put("translatedText", func(list []translation.Translation) any { return list[0].Text })
-	if source == "auto" {
+	if strings.EqualFold(source, "auto") {
 		put("detectedLanguage", func([]translation.Translation) any { return detected{0, from} })
 	}
 	if alternatives > 0 {
@@ -105,7 +106,7 @@ func others(list []translation.Translation) []string {
 }
 
 // libreDetect is LibreTranslate's POST /detect, which answers several texts together.
-func (a *app) libreDetect(_ context.Context, _ *http.Request, f request.Fields) (any, error) {
+func (a *app) libreDetect(_ context.Context, f request.Fields) (any, error) {
 	texts, _, err := f.Texts("q")
 	if err == nil {
 		err = a.checkCount(texts)

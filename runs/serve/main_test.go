@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,11 +16,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/exchange"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/runs/serve/internal/request"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
 // TestBadUsage: a command line that means nothing, or that would answer callers of other machines unasked, is refused
@@ -54,8 +59,10 @@ func TestBadUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for says, args := range map[string][]string{
-		"nowhere":    {"-model", "/nowhere"},
-		"has no key": {"-model", "/nowhere", "-api-key", empty},
+		"nowhere":                        {"-model", "/nowhere"},
+		"has no key":                     {"-model", "/nowhere", "-api-key", empty},
+		`the name "\xff" is no UTF-8`:    {"-model", "\xff=/nowhere"},
+		`the name "a\xff" is no UTF-8: `: {"-model", "/nowhere/a\xff"},
 	} {
 		f, err := parse(args)
 		if err != nil {
@@ -124,6 +131,8 @@ func TestLibreTranslate(t *testing.T) {
 		{"multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"q\"\r\n\r\n" + first +
 			"\r\n--x\r\nContent-Disposition: form-data; name=\"source\"\r\n\r\nauto\r\n--x\r\n" +
 			"Content-Disposition: form-data; name=\"target\"\r\n\r\n" + target + "\r\n--x--\r\n",
+			`{"detectedLanguage":{"confidence":0,"language":"` + source + `"},"translatedText":` + says(want[0]) + `}`},
+		{formType, "q=" + strings.ReplaceAll(first, " ", "+") + "&source=AUTO&target=" + target,
 			`{"detectedLanguage":{"confidence":0,"language":"` + source + `"},"translatedText":` + says(want[0]) + `}`},
 		{jsonType, `{"q":"<p>` + first + `</p>","format":"html",` + pair + `}`,
 			`{"translatedText":` + says("<p>"+want[0]+"</p>") + `}`},
@@ -240,6 +249,10 @@ func TestDeepL(t *testing.T) {
 			`{"translations":[` + one(want[2]+" "+want[3], 20) + `]}`},
 		{jsonType, `{"text":["a\nb"],"split_sentences":0,"target_lang":"` + target + `"}`, 200,
 			`{"translations":[` + one(want[4], 3) + `]}`},
+		{jsonType, `{"text":["a\nb\n"],"split_sentences":0,"target_lang":"` + target + `"}`, 200,
+			`{"translations":[` + one(want[4]+"\n", 4) + `]}`},
+		{jsonType, `{"text":["a b"],"glossary_id":null,"glossary_ids":[],"target_lang":"` + target + `"}`, 200,
+			`{"translations":[` + one(want[4], 3) + `]}`},
 		{jsonType, `{"text":["<b>a</b><br>a first line"],"tag_handling":"xml","target_lang":"` + target + `"}`, 200, ""},
 		{jsonType, `{"text":["x"]}`, 400, `{"message":"Parameter 'target_lang' not specified."}`},
 		{jsonType, `{"target_lang":"` + target + `"}`, 400, `{"message":"Invalid request: missing text parameter"}`},
@@ -250,6 +263,8 @@ func TestDeepL(t *testing.T) {
 			`{"message":"Value for 'formality' not supported."}`},
 		{jsonType, `["x"]`, 400, `{"message":"the body must be a JSON object, and is of the type array"}`},
 		{jsonType, `{"text":["x"],"target_lang":"` + target + `","glossary_id":"g"}`, 400,
+			`{"message":"this server keeps no glossaries: send their terms in the field terms"}`},
+		{jsonType, `{"text":["x"],"target_lang":"` + target + `","glossary_ids":["g"]}`, 400,
 			`{"message":"this server keeps no glossaries: send their terms in the field terms"}`},
 	} {
 		status, answer, _ := ask(t, server.Client(), url, test.kind, test.body)
@@ -296,7 +311,7 @@ func TestDeepL(t *testing.T) {
 	}
 	// What DeepL's clients, and Weblate, ask besides.
 	for path, want := range map[string]string{
-		"/v2/usage":                   `{"character_count":317,"character_limit":1000000000000}`,
+		"/v2/usage":                   `{"character_count":324,"character_limit":1000000000000}`,
 		"/v2/glossaries":              `{"glossaries":[]}`,
 		"/v2/glossary-language-pairs": `{"supported_languages":[]}`,
 		"/v2/document":                `{"message":"Not Found"}`,
@@ -416,6 +431,94 @@ func TestUnanswered(t *testing.T) {
 		`aperture_errors_total{kind="internal"} 1`} {
 		if !strings.Contains(w.Body.String(), line) {
 			t.Errorf("/metrics lacks %s", line)
+		}
+	}
+}
+
+// TestFailuresAreLogged: what callers are not told of stands in the log, once.
+func TestFailuresAreLogged(t *testing.T) {
+	for _, test := range []struct {
+		name, logged string
+		f            func() (any, error)
+	}{
+		{"an error of no known kind", `level=ERROR msg="a request failed" path=/x error="the device is lost"`,
+			func() (any, error) { return nil, errors.New("the device is lost") }},
+		{"a panic", `level=ERROR msg="a request failed" path=/x error=enough stack=`,
+			func() (any, error) { panic("enough") }},
+		{"no JSON", `level=ERROR msg="an answer is no JSON" path=/x error=`,
+			func() (any, error) { return math.NaN(), nil }},
+		{"a batch that panicked", "", func() (any, error) { return nil, &corpus.Panic{Value: "enough"} }},
+		{"a caller's error", "", func() (any, error) { return nil, request.Invalid("no") }},
+	} {
+		var said strings.Builder
+		a := &app{log: slog.New(slog.NewTextHandler(&said, nil)), metrics: newMetrics()}
+		a.handle(libre, "GET", func(http.ResponseWriter, *http.Request) (any, error) { return test.f() })(
+			httptest.NewRecorder(), httptest.NewRequest("GET", "/x", nil))
+		lines := strings.Count(said.String(), "\n")
+		if !strings.Contains(said.String(), test.logged) || lines > 1 || (lines == 0) != (test.logged == "") {
+			t.Errorf("%s: the log says\n%s", test.name, said.String())
+		}
+	}
+}
+
+// crowded is a listener that has no room for the first connection.
+type crowded struct {
+	net.Listener
+	said bool
+}
+
+// noRoom is an error after which a server tries again.
+type noRoom struct{}
+
+func (noRoom) Error() string   { return "too many open files" }
+func (noRoom) Timeout() bool   { return false }
+func (noRoom) Temporary() bool { return true }
+
+func (c *crowded) Accept() (net.Conn, error) {
+	if !c.said {
+		c.said = true
+		return nil, noRoom{}
+	}
+	return c.Listener.Accept()
+}
+
+// TestNotAccepted: a connection that could not be accepted stands in the log.
+func TestNotAccepted(t *testing.T) {
+	f, err := parse([]string{"-model", "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, log := io.Pipe()
+	a := &app{flags: f, log: slog.New(slog.NewTextHandler(log, nil)), metrics: newMetrics(), bodies: newIntake(1)}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signals, ended := make(chan os.Signal, 1), make(chan error)
+	go func() { ended <- a.serve(&crowded{Listener: listener}, signals, nil) }()
+	defer time.AfterFunc(time.Minute, func() { log.Close() }).Stop()
+	line, err := bufio.NewReader(said).ReadString('\n')
+	if err != nil || !strings.Contains(line, "level=WARN") || !strings.Contains(line, "too many open files") {
+		t.Errorf("the log says %q, %v", line, err)
+	}
+	said.Close()
+	signals <- os.Interrupt
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReady: a server that would refuse another request says so.
+func TestReady(t *testing.T) {
+	a := &app{flags: &flags{Queue: 1}, metrics: newMetrics(), slots: make(chan struct{}, 1)}
+	for i, want := range []string{`200 {"status":"ready"}`, `503 {"error":"too many requests at a time"}`} {
+		if i == 1 {
+			a.slots <- struct{}{}
+		}
+		w := httptest.NewRecorder()
+		a.handler().ServeHTTP(w, httptest.NewRequest("GET", "/ready", nil))
+		if got := fmt.Sprint(w.Code, " ", strings.TrimSpace(w.Body.String())); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

@@ -60,12 +60,9 @@ func newMetrics() *metrics {
 // watch adds the length of each model's queue.
 func (m *metrics) watch(models []*model) {
 	for _, x := range models {
-		if x.translator != nil {
-			m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "aperture",
-				Name: "queue_sentences", Help: "Sentences that wait for their batch.",
-				ConstLabels: prometheus.Labels{"model": x.name}},
-				func() float64 { return float64(x.translator.Waiting()) }))
-		}
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "aperture",
+			Name: "queue_sentences", Help: "Sentences that wait for their batch, or texts for a language model.",
+			ConstLabels: prometheus.Labels{"model": x.name}}, func() float64 { return float64(x.waiting()) }))
 	}
 }
 

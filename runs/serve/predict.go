@@ -2,13 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math"
-	"net/http"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/serve/internal/request"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
@@ -17,12 +19,17 @@ import (
 type predictor struct {
 	folder  string
 	options models.Options
-	mu      sync.Mutex // of what follows; nobody waits while it holds it
-	left    *sync.Cond // a call has ended
-	model   *loaded
-	closed  bool
-	closing context.Context // of calls that need not end by themselves any more
-	cancel  context.CancelCauseFunc
+	queue   int // calls that may compute or wait
+	// turn is of the one call that waits for the torch thread, or has it: the next batch of a translator stands behind
+	// that one alone.
+	turn      chan struct{}
+	reloading sync.Mutex // one at a time
+	mu        sync.Mutex // of what follows; nobody waits while it holds it
+	left      *sync.Cond // a call has ended
+	model     *loaded
+	closed    bool
+	closing   context.Context // of calls that need not end by themselves any more
+	cancel    context.CancelCauseFunc
 }
 
 // loaded is a model, and the number of calls that use it.
@@ -31,12 +38,12 @@ type loaded struct {
 	calls int
 }
 
-func openPredictor(folder string, o models.Options) (*predictor, error) {
+func openPredictor(folder string, o models.Options, queue int) (*predictor, error) {
 	m, err := language.Open(folder, o)
 	if err != nil {
 		return nil, err
 	}
-	p := &predictor{folder: folder, options: o, model: &loaded{Model: m}}
+	p := &predictor{folder: folder, options: o, queue: queue, turn: make(chan struct{}, 1), model: &loaded{Model: m}}
 	p.left = sync.NewCond(&p.mu)
 	p.closing, p.cancel = context.WithCancelCause(context.Background())
 	return p, nil
@@ -44,17 +51,19 @@ func openPredictor(folder string, o models.Options) (*predictor, error) {
 
 // reload changes over to the model that the folder holds now. Calls that have begun end with the old one.
 func (p *predictor) reload() error {
+	p.reloading.Lock()
+	defer p.reloading.Unlock()
 	next, err := language.Open(p.folder, p.options)
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
-	old := p.model
 	if p.closed {
-		old = &loaded{Model: next}
-	} else {
-		p.model = &loaded{Model: next}
+		p.mu.Unlock()
+		return errors.Join(models.ErrClosed, next.Close())
 	}
+	old := p.model
+	p.model = &loaded{Model: next}
 	p.mu.Unlock()
 	return p.release(old)
 }
@@ -75,7 +84,16 @@ func (p *predictor) close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
-	return p.release(p.model) // which no reload changes any more
+	p.reloading.Lock() // a reload that has begun ends first
+	defer p.reloading.Unlock()
+	return p.release(p.model)
+}
+
+// waiting counts the calls that compute or wait.
+func (p *predictor) waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.model.calls
 }
 
 // use is the model as it is now, for a caller that says leave afterwards.
@@ -84,6 +102,9 @@ func (p *predictor) use() (*loaded, error) {
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil, models.ErrClosed
+	}
+	if n := p.model.calls; n >= p.queue {
+		return nil, &translation.BusyError{Waiting: n, After: time.Second}
 	}
 	p.model.calls++
 	return p.model, nil
@@ -96,16 +117,22 @@ func (p *predictor) leave(m *loaded) {
 	p.left.Broadcast()
 }
 
-func (p *predictor) predict(ctx context.Context, text string, top int) (language.Prediction, error) {
+func (p *predictor) predict(ctx context.Context, text string, top int) (none language.Prediction, err error) {
 	m, err := p.use()
 	if err != nil {
-		return language.Prediction{}, err
+		return none, err
 	}
 	defer p.leave(m)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(p.closing, func() { cancel(context.Cause(p.closing)) })()
-	return m.Predict(ctx, text, top)
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+		return m.Predict(ctx, text, top)
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
 }
 
 // warnings are what loading the model noticed.
@@ -116,7 +143,7 @@ func (p *predictor) warnings() []checkpoint.Warning {
 }
 
 // predict is our own POST /predict: the loss of each word of a text, and the words that may follow.
-func (a *app) predict(ctx context.Context, _ *http.Request, f request.Fields) (any, error) {
+func (a *app) predict(ctx context.Context, f request.Fields) (any, error) {
 	texts, _, err := f.Texts("q")
 	if err != nil {
 		return nil, err

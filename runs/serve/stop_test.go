@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/torch"
@@ -81,7 +79,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestGrace: a request that has no answer when the grace is over hears so, and the error says what to do.
+// TestGrace: a request of any model that has no answer when the grace is over hears so, and the error says what to do.
 func TestGrace(t *testing.T) {
 	a := started(t, "-grace", "200ms")
 	address, stop := listening(t, a)
@@ -93,59 +91,26 @@ func TestGrace(t *testing.T) {
 	})
 	<-began
 	answer := make(chan string)
-	go func() {
-		status, x, _ := ask(t, http.DefaultClient, "http://"+address+"/translate", formType, "q=a&source="+source+"&target="+target)
-		answer <- fmt.Sprint(status, " ", says(x))
-	}()
-	for a.models[0].translator.Waiting() == 0 {
-		time.Sleep(time.Millisecond)
+	pair := "&source=" + source + "&target=" + target
+	for path, body := range map[string]string{"/translate": "q=a" + pair, "/predict": "q="} {
+		go func() {
+			status, x, _ := ask(t, http.DefaultClient, "http://"+address+path, formType, body)
+			answer <- fmt.Sprint(path, " ", status, " ", says(x))
+		}()
+	}
+	for _, m := range a.models {
+		eventually(t, "a request waits", func() bool { return m.waiting() == 1 })
 	}
 	stopped := make(chan error)
 	go func() { stopped <- stop() }()
-	if got := <-answer; got != `503 {"error":"the server is stopping"}` {
-		t.Errorf("%s", got)
+	for range a.models {
+		if got := <-answer; !strings.HasSuffix(got, ` 503 {"error":"the server is stopping"}`) {
+			t.Error(got)
+		}
 	}
 	close(end)
 	if err := <-stopped; err == nil || !strings.Contains(err.Error(), "raise -grace") {
 		t.Error(err)
-	}
-}
-
-// calls is the number of calls that use a predictor's model.
-func calls(p *predictor) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.model.calls
-}
-
-// TestGraceOfLanguageModel: a language model that answers hears of it, too, when the grace is over.
-func TestGraceOfLanguageModel(t *testing.T) {
-	p := started(t).models[1].predictor
-	began, end := make(chan bool), make(chan bool)
-	go torch.Do(func() {
-		close(began)
-		<-end
-	})
-	<-began
-	defer close(end)
-	answered := make(chan error)
-	go func() {
-		_, err := p.predict(t.Context(), p.model.Words.Word(3), 1)
-		answered <- err
-	}()
-	for calls(p) == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	go p.close(over)
-	select {
-	case err := <-answered:
-		if !errors.Is(err, models.ErrClosed) {
-			t.Error(err)
-		}
-	case <-time.After(time.Minute):
-		t.Error("a call goes on after the grace")
 	}
 }
 
@@ -272,4 +237,92 @@ func TestBusy(t *testing.T) {
 		translation.SplitLong); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestBusyLanguageModel: the queue of a language model is bounded, too.
+func TestBusyLanguageModel(t *testing.T) {
+	a := started(t, "-queue", "2")
+	server := httptest.NewServer(a.handler())
+	defer server.Close()
+	p := a.models[1].predictor
+	began, end := make(chan bool), make(chan bool)
+	go torch.Do(func() {
+		close(began)
+		<-end
+	})
+	<-began
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error)
+	for range 2 {
+		go func() {
+			_, err := p.predict(ctx, p.model.Words.Word(3), 1)
+			left <- err
+		}()
+	}
+	eventually(t, "two wait", func() bool { return p.waiting() == 2 })
+	status, answer, h := ask(t, server.Client(), server.URL+"/predict", formType, "q=")
+	if status != 429 || h.Get("Retry-After") != "1" || !strings.Contains(says(answer), "2 sentences are waiting") {
+		t.Errorf("%d %s, Retry-After %q", status, says(answer), h.Get("Retry-After"))
+	}
+	if status, answer, _ := ask(t, server.Client(), server.URL+"/ready", "", ""); status != 503 {
+		t.Errorf("/ready: %d %s", status, says(answer))
+	}
+	w := httptest.NewRecorder()
+	a.metrics.handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if !strings.Contains(w.Body.String(), `aperture_queue_sentences{model="ptb"} 2`) {
+		t.Error("/metrics has no queue of two texts")
+	}
+	cancel()
+	for range 2 {
+		if err := <-left; err != context.Canceled {
+			t.Errorf("a prediction that is not wanted any more: %v", err)
+		}
+	}
+	close(end)
+	if status, answer, _ := ask(t, server.Client(), server.URL+"/predict", formType, "q="); status != 200 {
+		t.Errorf("after it: %d %s", status, says(answer))
+	}
+}
+
+// TestTurns: a translation does not stand behind all predictions that came before it.
+func TestTurns(t *testing.T) {
+	a := started(t)
+	p := a.models[1].predictor
+	word := p.model.Words.Word(3) + " "
+	text := strings.Repeat(word, 20000/len(word)) // which takes long enough to see the order
+	began, end := make(chan bool), make(chan bool)
+	go torch.Do(func() {
+		close(began)
+		<-end
+	})
+	<-began
+	ctx, cancel := context.WithCancel(t.Context())
+	const predictions = 40
+	var done atomic.Int64
+	var wait sync.WaitGroup
+	for range predictions {
+		wait.Go(func() {
+			if _, err := p.predict(ctx, text, 1); err == nil {
+				done.Add(1)
+			}
+		})
+	}
+	eventually(t, "all predictions wait", func() bool { return p.waiting() == predictions })
+	time.Sleep(100 * time.Millisecond) // for those that have yet to read their text
+	before := make(chan int64)
+	go func() {
+		_, err := a.models[0].translator.Translate(t.Context(), []translation.Request{{Line: "a"}}, decode.Options{},
+			translation.SplitLong)
+		if err != nil {
+			t.Error(err)
+		}
+		before <- done.Load()
+	}()
+	eventually(t, "a translation waits", func() bool { return a.models[0].translator.Waiting() == 1 })
+	close(end)
+	if n := <-before; n > predictions/2 {
+		t.Errorf("%d of %d predictions were made before a translation", n, predictions)
+	}
+	cancel() // the rest
+	wait.Wait()
 }

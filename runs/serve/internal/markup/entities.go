@@ -46,10 +46,10 @@ func (p *parser) characters(raw string) {
 			}
 			p.text.WriteString(html.UnescapeString(raw[from:at[0]]))
 			begin := len(p.tags)
-			p.tags = append(p.tags, tag{at: p.text.Len(), pair: -1, entity: true})
+			p.tags = append(p.tags, tag{at: p.text.Len(), pair: -1})
 			p.text.WriteString(name)
 			p.tags = append(p.tags, tag{at: p.text.Len(), pair: -1})
-			p.elements = append(p.elements, keptElement{begin, begin + 1})
+			p.elements = append(p.elements, keptElement{begin, begin + 1, name})
 			from = at[1]
 		}
 	}

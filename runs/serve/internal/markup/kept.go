@@ -10,9 +10,12 @@ import (
 	"golang.org/x/net/html"
 )
 
-// keptElement is an element of a text that is not to be translated, by the places of its first and last tag among tags.
-// A reference to an entity is one, between two empty tags.
-type keptElement struct{ first, last int }
+// keptElement is an element of a text that is not to be translated, by the places of its first and last tag among tags,
+// and what the document has there. A reference to an entity is one, between two empty tags.
+type keptElement struct {
+	first, last int
+	raw         string
+}
 
 // inset is where a kept element stands in a translation, and what is written there.
 type inset struct {
@@ -32,22 +35,6 @@ func untranslated(z *html.Tokenizer) bool {
 			return false
 		}
 	}
-}
-
-// raw is what the document had from one tag to another, with the text between these places.
-func (x *marked) raw(first, last, from, to int) string {
-	var b strings.Builder
-	entity := false
-	for _, t := range x.tags[first : last+1] {
-		text := x.text[from:t.at]
-		if !entity {
-			text = x.escape(text)
-		}
-		b.WriteString(text + t.raw)
-		from, entity = t.at, t.entity
-	}
-	b.WriteString(x.escape(x.text[from:to]))
-	return b.String()
 }
 
 // spanOf is where a kept element's text stands, without the space around it.
@@ -120,7 +107,7 @@ func (w *writer) findKept() {
 			w.inside[i] = true
 		}
 		from, to := w.tags[e.first].at, w.tags[e.last].at
-		raw, text := w.raw(e.first, e.last, from, to), w.textOf(e)
+		text := w.textOf(e)
 		places, known := found[text]
 		if !known {
 			places = w.standsAt(text)
@@ -128,7 +115,7 @@ func (w *writer) findKept() {
 		linked := func(s int) bool { return s >= 0 && w.source[s].from < to && from < w.source[s].to }
 		best := choose(places, taken, func(p place) bool { return slices.ContainsFunc(links[p.first:p.last], linked) })
 		if best < 0 {
-			w.lost[e.first] = raw
+			w.lost[e.first] = e.raw
 			found[text] = nil
 			continue
 		}
@@ -140,7 +127,7 @@ func (w *writer) findKept() {
 		for i := p.from; i < p.to; i++ {
 			taken[i] = true
 		}
-		w.insets = append(w.insets, inset{p.span, raw})
+		w.insets = append(w.insets, inset{p.span, e.raw})
 		if best == 0 { // as where the translation has them in their order
 			found[text] = places[1:]
 		} else {

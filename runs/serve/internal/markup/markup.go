@@ -8,7 +8,7 @@ var blocks, void = map[string]bool{}, map[string]bool{}
 
 // verbatim are the elements whose contents are no text to translate.
 var verbatim = map[string]bool{"script": true, "style": true, "pre": true, "textarea": true, "template": true, "svg": true,
-	"math": true, "iframe": true, "noscript": true}
+	"math": true, "iframe": true, "noscript": true, "noembed": true, "noframes": true, "plaintext": true, "xmp": true}
 
 func init() {
 	for name := range strings.FieldsSeq("address article aside blockquote body br button center dd details dialog div dl dt " +
@@ -32,6 +32,7 @@ type part struct {
 
 // marked is a text with the tags that stand in it, which the text itself leaves out.
 type marked struct {
+	raw   string // what the document had
 	text  string
 	tags  []tag
 	kept  []keptElement
@@ -45,9 +46,6 @@ type tag struct {
 	at   int // the byte of the text before which it stands
 	open int // 1 opens an element and -1 closes it, 0 stands by itself
 	pair int // the place among tags of the other one
-
-	// The text up to the next tag is a reference to an entity, which is written as it is. The tag itself is empty.
-	entity bool
 }
 
 // Options say how a document is to be read. The zero value is for HTML.
@@ -67,11 +65,10 @@ func (x *marked) parts() []part {
 		x.nest()
 		return []part{{text: x}}
 	}
-	raw := x.raw(0, len(x.tags)-1, 0, len(x.text))
-	if raw == "" {
+	if x.raw == "" {
 		return nil
 	}
-	return []part{{raw: raw}}
+	return []part{{raw: x.raw}}
 }
 
 // deepest is the most elements of a text that hold a word.

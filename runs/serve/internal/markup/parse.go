@@ -26,7 +26,7 @@ func Parse(document string, o Options) Document {
 		switch t := p.read(); {
 		case t.kind == html.ErrorToken:
 			p.text.WriteString(html.UnescapeString(t.raw)) // "<" at the end, or nothing
-			p.end()
+			p.end(p.to)
 			return p.done
 		case p.skip != "":
 			p.copy(t)
@@ -35,12 +35,12 @@ func Parse(document string, o Options) Document {
 		case p.splitsKept(t):
 			p.copyKept(t)
 		case t.kind == html.StartTagToken && (t.verbatim || t.border && t.keep):
-			p.end()
+			p.end(t.from)
 			p.done = append(p.done, part{raw: t.raw})
 			p.skip, p.depth = t.name, 1
 		case t.border || t.kind == html.DoctypeToken || !strings.HasSuffix(t.raw, ">"):
 			// What the document's end cuts off has to stay there: all that came behind would be part of it.
-			p.end()
+			p.end(t.from)
 			p.done = append(p.done, part{raw: t.raw})
 		default:
 			p.put(t)
@@ -60,6 +60,7 @@ type parser struct {
 	done      Document
 
 	// The text at hand.
+	from     int // its place in the document
 	text     strings.Builder
 	tags     []tag
 	open     map[string][]int // by name, the tags that begin an element, and that nothing has closed
@@ -114,12 +115,13 @@ func (p *parser) read() token {
 
 // begin begins a text.
 func (p *parser) begin() {
-	p.text, p.tags, p.open, p.elements, p.kept = strings.Builder{}, nil, map[string][]int{}, nil, nil
+	p.from, p.text, p.tags, p.open, p.elements, p.kept = p.to, strings.Builder{}, nil, map[string][]int{}, nil, nil
 }
 
-// end ends a text, and begins the next one.
-func (p *parser) end() {
-	x := &marked{text: p.text.String(), tags: p.tags, kept: p.elements, lines: p.Lines, xml: p.XML}
+// end ends a text at a place of the document, and begins the next one behind the token at hand.
+func (p *parser) end(to int) {
+	x := &marked{raw: p.document[p.from:to], text: p.text.String(), tags: p.tags, kept: p.elements, lines: p.Lines,
+		xml: p.XML}
 	x.kept = slices.DeleteFunc(x.kept, func(e keptElement) bool { return x.textOf(e) == "" })
 	p.done = append(p.done, x.parts()...)
 	p.begin()
@@ -127,7 +129,7 @@ func (p *parser) end() {
 
 // copy copies a token of an element that is copied.
 func (p *parser) copy(t token) {
-	p.done = append(p.done, part{raw: t.raw})
+	p.done, p.from = append(p.done, part{raw: t.raw}), t.to
 	switch {
 	case t.name != p.skip:
 	case t.kind == html.StartTagToken:
@@ -159,7 +161,7 @@ func (p *parser) copyKept(t token) {
 			p.tags[i].open, p.tags[i].pair = 0, -1
 		}
 	}
-	p.end()
+	p.end(outer.from)
 	p.done = append(p.done, part{raw: p.document[outer.from:t.to]})
 }
 
@@ -196,9 +198,10 @@ func (p *parser) put(t token) {
 func (p *parser) pair(first, last int) {
 	p.tags[first].open, p.tags[first].pair = 1, last
 	p.tags[last].open, p.tags[last].pair = -1, first
-	if _, kept := slices.BinarySearchFunc(p.kept, first, keptTag.compare); kept {
+	if at, kept := slices.BinarySearchFunc(p.kept, first, keptTag.compare); kept {
+		raw := p.document[p.kept[at].from:p.to]
 		p.forget(first)
-		p.elements = append(p.elements, keptElement{first, last})
+		p.elements = append(p.elements, keptElement{first, last, raw})
 	}
 }
 

@@ -171,6 +171,12 @@ func loneSurrogate(body []byte) bool {
 	return false
 }
 
+// Given reports whether a field holds something: null, the empty value of a form and an empty list do not.
+func (f Fields) Given(name string) bool {
+	list, ok := f[name].([]any)
+	return f[name] != nil && f[name] != "" && (!ok || len(list) > 0)
+}
+
 // Text is a field that is a string, empty where it is missing.
 func (f Fields) Text(name string) (string, error) {
 	switch x := f[name].(type) {
