@@ -103,7 +103,7 @@ func TestWeightGate(t *testing.T) {
 			c := newZCase(rand.New(rand.NewPCG(5, 3)), form, 20, 3, 7, true, false)
 			factors := torch.NewStream(3, "gate").Uniform(0, 1, torch.Float64, device, 2, 7)
 			gate := func(targets torch.Tensor) torch.Tensor { // of targets below 4, and of the others
-				rows := targets.FloorDivide(4).To(torch.Int64, device)
+				rows := targets.Less(torch.Full(4, torch.Int64, device, 1)).Not().To(torch.Int64, device)
 				return factors.IndexSelect(0, rows)
 			}
 			c.options.Chunk, c.options.WeightGate = 6, gate

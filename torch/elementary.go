@@ -37,8 +37,6 @@ const (
 	opClampMin
 	opClampMax
 	opEqualScalar
-	opFloorDivide
-	opRemainder
 )
 
 const (
@@ -63,6 +61,8 @@ func (x Tensor) unary(name string, op C.int) Tensor {
 	return own(name, out)
 }
 
+// scalar joins x and a number. Of integers and a whole number below 9e15 the result is exact, and integers again; of
+// integers and another number, or of their power, it is float32.
 func (x Tensor) scalar(name string, op C.int, value float64) Tensor {
 	var out C.ap_tensor
 	check(name, C.ap_scalar(op, x.c(name), C.double(value), &out), x)
@@ -89,12 +89,12 @@ func (x Tensor) viaWith(op string, f func(a, b gotorch.Tensor) gotorch.Tensor, y
 	return viaGotorch(op, func() gotorch.Tensor { return f(x.g(op), y.g(op)) }, x, y)
 }
 
-// Add returns x + y, broadcast.
+// Add returns x + y, broadcast, of floating-point numbers.
 func (x Tensor) Add(y Tensor) Tensor {
 	return x.viaWith("Add", func(a, b gotorch.Tensor) gotorch.Tensor { return gotorch.Add(a, b, 1) }, y)
 }
 
-// Sub returns x - y, broadcast.
+// Sub returns x - y, broadcast, of floating-point numbers.
 func (x Tensor) Sub(y Tensor) Tensor {
 	return x.viaWith("Sub", func(a, b gotorch.Tensor) gotorch.Tensor { return gotorch.Sub(a, b, 1) }, y)
 }
@@ -249,14 +249,6 @@ func (x Tensor) ClampMax(value float64) Tensor { return x.scalar("ClampMax", opC
 func (x Tensor) EqualScalar(value float64) Tensor {
 	return x.scalar("EqualScalar", opEqualScalar, value)
 }
-
-// FloorDivide returns floor(x / value).
-func (x Tensor) FloorDivide(value float64) Tensor {
-	return x.scalar("FloorDivide", opFloorDivide, value)
-}
-
-// Remainder returns x modulo value, with value's sign.
-func (x Tensor) Remainder(value float64) Tensor { return x.scalar("Remainder", opRemainder, value) }
 
 // Equal compares elementwise.
 func (x Tensor) Equal(y Tensor) Tensor { return x.compare("Equal", opEqual, y) }

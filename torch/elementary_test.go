@@ -19,6 +19,7 @@ func TestElementaryValues(t *testing.T) {
 		x, y := of(-2.5, -1, 0, 3), of(-2.5, 2, -0.5, 3)
 		a, b := torch.FromBools([]bool{true, true, false}, device, 3),
 			torch.FromBools([]bool{true, false, false}, device, 3)
+		large := torch.FromInt64s([]int64{1<<24 + 1, 3}, device, 2) // float32 does not hold the first
 		values, vectors := matrix(2, 0, 0, -1).Eigh()
 		for what, test := range map[string]struct {
 			got  torch.Tensor
@@ -30,10 +31,12 @@ func TestElementaryValues(t *testing.T) {
 			"Pow":             {of(4, 9).Pow(1.5), of(8, 27)},
 			"ClampMin":        {x.ClampMin(-1), of(-1, -1, 0, 3)},
 			"ClampMax":        {x.ClampMax(0), of(-2.5, -1, 0, 0)},
-			"FloorDivide":     {x.FloorDivide(2), of(-2, -1, 0, 1)},
-			"Remainder":       {x.Remainder(2), of(1.5, 1, 0, 1)},
-			"integer divide":  {torch.FromInt64s([]int64{-3, 7}, device, 2).FloorDivide(2), of(-2, 3)},
-			"integer modulo":  {torch.FromInt64s([]int64{-3, 7}, device, 2).Remainder(4), of(1, 3)},
+			"integers plus":   {large.AddScalar(1), of(1<<24+2, 4)},
+			"integers times":  {large.MulScalar(-1), of(-1<<24-1, -3)},
+			"integers from":   {large.ClampMin(4), of(1<<24+1, 4)},
+			"integers up to":  {large.ClampMax(1 << 25), of(1<<24+1, 3)},
+			"integers equal":  {large.EqualScalar(1 << 24), of(0, 0)},
+			"half an integer": {large.Narrow(0, 1, 1).MulScalar(0.5), of(1.5)},
 			"Equal":           {x.Equal(y), of(1, 0, 0, 1)},
 			"EqualScalar":     {x.EqualScalar(-1), of(0, 1, 0, 0)},
 			"Less":            {x.Less(y), of(0, 1, 0, 0)},

@@ -46,6 +46,7 @@ var kernels = []string{
 	"search/beam_topk.cc/block_maxima", "search/beam_topk.cc/log_sum_exp",
 	"search/decoder_step.cc/add_norm_row", "search/decoder_step.cc/attend_32",
 	"search/decoder_step.cc/attend_64", "search/decoder_step.cc/attend_any",
+	"updates/optimizer.cc/squares_double", "updates/optimizer.cc/squares_float",
 }
 
 func TestKernelsAreKnown(t *testing.T) {

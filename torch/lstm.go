@@ -41,6 +41,7 @@ type LSTMOptions struct {
 // Lengths, LSTMReference.
 func LSTM(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Tensor) {
 	const op = "LSTM"
+	checkLengths(o.Lengths, x)
 	width := w.Hidden.Size(-1)
 	x = ofType(x, w.Hidden)
 	h, c = startStates(x, h, c, width)
@@ -80,6 +81,7 @@ func LSTMPath(steps, columns int64) string {
 
 // LSTMReference is LSTM step by step, made of plain operators.
 func LSTMReference(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Tensor) {
+	checkLengths(o.Lengths, x)
 	steps, columns, width := x.Size(0), x.Size(1), w.Hidden.Size(1)
 	h, c = startStates(x, h, c, width)
 	hidden := Dropout(w.Hidden, o.WeightDrop, o.Stream)
@@ -117,8 +119,9 @@ func ofType(x, weights Tensor) Tensor {
 	return x.To(weights.DType(), x.Device())
 }
 
-// startStates are a layer's states [B,width], where those that are not given are one tensor of zeros.
+// startStates are a layer's states [B,width] in the type of x, where those that are not given are one tensor of zeros.
 func startStates(x, h, c Tensor, width int64) (h_BH, c_BH Tensor) {
+	h, c = ofType(h, x), ofType(c, x)
 	if h.h != nil && c.h != nil {
 		return h, c
 	}
@@ -132,11 +135,15 @@ func startStates(x, h, c Tensor, width int64) (h_BH, c_BH Tensor) {
 	return h, c
 }
 
-// columnsWithStep is 1 for the columns that have step t, [B,1].
-func columnsWithStep(lengths []int64, t int64, x Tensor) Tensor {
-	if int64(len(lengths)) != x.Size(1) {
+// checkLengths refuses lengths that are not one for each column of x [T,B,I].
+func checkLengths(lengths []int64, x Tensor) {
+	if lengths != nil && int64(len(lengths)) != x.Size(1) {
 		fail("LSTM", fmt.Sprintf("there are %d lengths for %d columns", len(lengths), x.Size(1)), false, x)
 	}
+}
+
+// columnsWithStep is 1 for the columns that have step t, [B,1].
+func columnsWithStep(lengths []int64, t int64, x Tensor) Tensor {
 	real := make([]float64, len(lengths))
 	for b, length := range lengths {
 		if t < length {

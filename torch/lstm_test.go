@@ -61,12 +61,15 @@ func TestLSTMRefusesLengths(t *testing.T) {
 		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, device, shape...) }
 		w := torch.LSTMWeights{Input: zeros(12, 2), Hidden: zeros(12, 3), InputBias: zeros(12), HiddenBias: zeros(12)}
 		for kind, f := range lstms {
-			err := torch.Try(func() error {
-				f(zeros(4, 5, 2), torch.Tensor{}, torch.Tensor{}, w, torch.LSTMOptions{Lengths: []int64{1, 2}})
-				return nil
-			})
-			if err == nil || !strings.Contains(err.Error(), "2 lengths for 5 columns") {
-				t.Errorf("%s: the error is %v", kind, err)
+			for _, lengths := range [][]int64{{}, {1, 2}} {
+				err := torch.Try(func() error {
+					f(zeros(4, 5, 2), torch.Tensor{}, torch.Tensor{}, w, torch.LSTMOptions{Lengths: lengths})
+					return nil
+				})
+				want := fmt.Sprintf("there are %d lengths for 5 columns", len(lengths))
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: the error is %v, not %q", kind, err, want)
+				}
 			}
 		}
 		for _, steps := range []int64{-1, 5} {
@@ -198,6 +201,35 @@ func TestLSTMUnderAutocast(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestStatesOfAutocast: a state that autocasting has rounded meets weights in float32 as the same numbers in float32
+// do.
+func TestStatesOfAutocast(t *testing.T) {
+	torch.Test(t, func() {
+		c := attentionalCase{layers: 1, steps: 5, rows: 3, positions: 4, words: 7, width: 9}
+		in := attentionalInputs(c, torch.Float32)
+		lstm := func() torch.Tensor {
+			out, h, cell := torch.LSTM(in[0], in[8], in[9], torch.LSTMWeights{
+				Input: in[4].Narrow(1, 0, 7), Hidden: in[5], InputBias: in[6], HiddenBias: in[7]}, torch.LSTMOptions{})
+			return torch.Cat([]torch.Tensor{out.Reshape(-1), h.Reshape(-1), cell.Reshape(-1)}, 0)
+		}
+		for name, f := range map[string]func() torch.Tensor{"LSTM": lstm,
+			"AttentionalDecoder": func() torch.Tensor { return c.run(torch.AttentionalDecoder.Run, in) }} {
+			torch.Autocast(true, device, func() {
+				var results [2][]float32
+				for i, dtype := range []torch.DType{torch.BFloat16, torch.Float32} {
+					for _, state := range []int{8, 9} {
+						in[state] = in[state].To(torch.BFloat16, device).To(dtype, device)
+					}
+					results[i] = f().Float32s()
+				}
+				if !slices.Equal(results[0], results[1]) {
+					t.Errorf("%s: states in bfloat16 give %v, in float32 %v", name, results[0], results[1])
+				}
+			})
+		}
+	})
 }
 
 // TestLSTMThreads: results and gradients have the same bits for any number of

@@ -37,7 +37,8 @@ type AdamOptions struct {
 	Decoupled             bool // weight decay of AdamW (Loshchilov and Hutter 2019) instead of an L2 gradient
 	FairseqEpsilon        bool // epsilon is added to sqrt(v) before the bias correction, as fairseq does
 	// Rectified makes it RAdam (Liu et al. 2020): the step is scaled by how well the second moment is known so far, and
-	// while hardly anything is known of it, the first five steps or so, the first moment alone counts.
+	// while hardly anything is known of it, the first five steps or so, the first moment alone counts. PyTorch's RAdam
+	// is that with FairseqEpsilon.
 	Rectified bool
 }
 

@@ -133,6 +133,39 @@ func TestClipGradEqualsPyTorch(t *testing.T) {
 	})
 }
 
+// TestClipGradOfManyAndLargeGradients: in float32 the norm of the many would be too small, and that of the large ones
+// infinite. The number of threads changes nothing.
+func TestClipGradOfManyAndLargeGradients(t *testing.T) {
+	defer torch.SetThreads(0)
+	torch.Test(t, func() {
+		parameter := func(g torch.Tensor) torch.Tensor {
+			x := torch.Zeros(g.DType(), device, g.Shape()...)
+			x.SetRequiresGrad(true)
+			setGrad(x, g)
+			return x
+		}
+		for _, dtype := range []torch.DType{torch.Float64, torch.Float32, torch.BFloat16, torch.Float16} {
+			// The number of elements ends within a lane and within a piece.
+			x := parameter(torch.Full(0.1, dtype, device, 1003, 1009))
+			want := x.Grad().Narrow(0, 0, 1).Narrow(1, 0, 1).To(torch.Float64, device).Item() * math.Sqrt(1003*1009)
+			torch.SetThreads(1)
+			single := torch.ClipGrad([]torch.Tensor{x}, 0).Item()
+			torch.SetThreads(3)
+			if several := torch.ClipGrad([]torch.Tensor{x}, 0).Item(); single != several && device == torch.CPU {
+				t.Errorf("%s: the norm is %v with one thread and %v with three", dtype, single, several)
+			}
+			if !(math.Abs(single/want-1) < 1e-6) {
+				t.Errorf("%s: the norm is %v, want %v", dtype, single, want)
+			}
+		}
+		x := parameter(torch.Full(1e19, torch.Float32, device, 100))
+		if norm := torch.ClipGrad([]torch.Tensor{x}, 1).Item(); !(math.Abs(norm/1e20-1) < 1e-6) {
+			t.Errorf("the norm is %v, want 1e20", norm)
+		}
+		near(t, "the gradient", x.Grad(), torch.Full(0.1, torch.Float32, device, 100))
+	})
+}
+
 // TestClipGradOfNonFiniteGradients: the norm says so, and gradients stay as they
 // are for whoever looks for the cause.
 func TestClipGradOfNonFiniteGradients(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -32,6 +33,9 @@ type Store struct {
 // one), at the address of host and no other. Keys get a prefix. Calls that the server does not answer give up after the
 // timeout. Whoever can connect to the server can read and change everything in the store.
 func OpenStore(host string, port int, server bool, prefix string, timeout time.Duration) (*Store, error) {
+	if port < 0 || port > math.MaxUint16 {
+		return nil, fmt.Errorf("there is no port %d: name one up to %d", port, math.MaxUint16)
+	}
 	s, listener := &Store{Port: port}, -1
 	if server {
 		var err error

@@ -187,6 +187,12 @@ func TestProcessGroupFailures(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	for _, port := range []int{70000, -1} {
+		if _, err := OpenStore("127.0.0.1", port, false, "", 20*time.Second); err == nil ||
+			!strings.Contains(err.Error(), fmt.Sprintf("there is no port %d", port)) {
+			t.Errorf("a store at port %d: %v", port, err)
+		}
+	}
 }
 
 // A store is served at one address: a stranger who comes by another one of the same machine finds nobody.

@@ -170,6 +170,11 @@ func TestShapeMismatchNamesOperatorAndShapes(t *testing.T) {
 				t.Errorf("the error is %q, want one line that begins with %q", text, op)
 			}
 		}
+		fractions := torch.Full(1.7, torch.Float32, device, 3)
+		if text := failure(t, func() { torch.Embedding(x, fractions, -1) }).Error(); text !=
+			"Embedding of shapes [2 3], [3]: ids must be int64, not Float" {
+			t.Errorf("the error is %q", text)
+		}
 		if text := failure(t, func() { x.Add(torch.Tensor{}) }).Error(); !strings.HasPrefix(text, "Add: an operand is no tensor") {
 			t.Errorf("the error is %q", text)
 		}

@@ -3,7 +3,10 @@ package torch
 // #include "api.h"
 import "C"
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Legend: N positions, C positions of a chunk, K rows of scores of a position where it has several, R = C K rows of a
 // chunk, V vocabulary, D width.
@@ -59,6 +62,9 @@ func ScoreLoss(x LossOperands, o SoftmaxLossOptions, f func(ScoreChunk) (loss_C 
 func scoreLoss(op string, x LossOperands, o SoftmaxLossOptions, f func(ScoreChunk) (Tensor, []Tensor)) (loss Tensor,
 	values_N []Tensor) {
 	needScope(op)
+	if o.Smoothing < SmoothingFairseq || o.Smoothing > SmoothingT2T {
+		fail(op, fmt.Sprintf("there is no label smoothing %d", o.Smoothing), false, x.tensors()...)
+	}
 	scope := OpenScope()
 	defer scope.Close()
 	p := &scorePass{op: op, options: o, f: f}

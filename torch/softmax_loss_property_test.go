@@ -271,6 +271,12 @@ func TestSoftmaxLossRefuses(t *testing.T) {
 			"targets must be int64": func() {
 				torch.SoftmaxLoss(h, w, b, torch.Zeros(torch.Float32, device, 2), torch.SoftmaxLossOptions{})
 			},
+			"there is no label smoothing 7": func() {
+				torch.SoftmaxLoss(h, w, b, ids(0, 1), torch.SoftmaxLossOptions{Smoothing: 7})
+			},
+			"there is no label smoothing 8": func() {
+				torch.SoftmaxLoss(h, w, b, ids(0, 1), torch.SoftmaxLossOptions{Smoothing: 8, Plain: true})
+			},
 			"do not fit a weight of type": func() {
 				torch.SoftmaxLoss(h, w.To(torch.Float64, device), b, ids(0, 1), torch.SoftmaxLossOptions{})
 			},

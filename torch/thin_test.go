@@ -3,6 +3,7 @@ package torch_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/torch"
@@ -52,4 +53,17 @@ func TestLinearOfFewRows(t *testing.T) {
 			})
 		})
 	}
+	torch.Test(t, func() {
+		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, device, shape...) }
+		for _, rows := range []int64{3, 5} {
+			for _, bias := range []torch.Tensor{zeros(3, 5), zeros(rows, 5), zeros(1), zeros(4)} {
+				want := fmt.Sprintf("a bias of shape %v does not fit a weight of shape [5, 4]",
+					strings.ReplaceAll(fmt.Sprint(bias.Shape()), " ", ", "))
+				err := torch.Try(func() error { torch.Linear(zeros(rows, 4), zeros(5, 4), bias); return nil })
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%d rows: the error is %v, not %q", rows, err, want)
+				}
+			}
+		}
+	})
 }

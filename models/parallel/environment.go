@@ -3,6 +3,7 @@ package parallel
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"net"
 	"os"
 	"runtime"
@@ -84,6 +85,8 @@ func FromEnvironment() (Environment, error) {
 	case e.Address == "" || e.Port == 0:
 		r.err = fmt.Errorf("%d processes cannot meet: MASTER_ADDR (%q) and MASTER_PORT (%d) must name the host of "+
 			"rank 0 and a free port there", e.Size, e.Address, e.Port)
+	case e.Port < 0 || e.Port > math.MaxUint16:
+		r.err = fmt.Errorf("MASTER_PORT is %d: it wants a port, from 1 to %d", e.Port, math.MaxUint16)
 	case e.Token != "" && len(e.Token) < shortestToken:
 		r.err = fmt.Errorf("%s has %d characters: it wants at least %d, as from openssl rand -hex 32", tokenVariable,
 			len(e.Token), shortestToken)

@@ -42,6 +42,8 @@ func TestFromEnvironment(t *testing.T) {
 			want: Environment{Share: share(1, 2), LocalSize: 1, Address: loopback, Port: 1, Prefix: "aperture/"}},
 		"short token": {set: map[string]string{"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "b", "MASTER_PORT": "1",
 			tokenVariable: "secret"}, problem: "APERTURE_GROUP_TOKEN has 6 characters: it wants at least 16"},
+		"no port": {set: map[string]string{"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "b", "MASTER_PORT": "70000"},
+			problem: "MASTER_PORT is 70000: it wants a port, from 1 to 65535"},
 		"no number": {set: map[string]string{"RANK": "first", "WORLD_SIZE": "2"}, problem: `RANK = "first"`},
 		"too high rank": {set: map[string]string{"RANK": "2", "WORLD_SIZE": "2", "MASTER_ADDR": "a",
 			"MASTER_PORT": "1"}, problem: "rank 2 of 2"},

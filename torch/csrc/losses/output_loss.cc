@@ -40,6 +40,7 @@ namespace {
 // pays on * nll + off * sum_j (-log p_j) + constant. T2T's differs from fairseq's by
 // the constant entropy of the soft target.
 void coefficients(int smoothing, double epsilon, double V, double *on, double *off, double *constant) {
+  TORCH_CHECK(smoothing >= 0 && smoothing <= 2, "there is no label smoothing ", smoothing);
   *constant = 0;
   if (smoothing == 1) {  // PyTorch, Marian
     *on = 1 - epsilon;

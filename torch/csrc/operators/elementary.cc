@@ -1,11 +1,24 @@
 // Elementary operators that gotorch does not bind.
 #include <ATen/Functions.h>
 
+#include <cmath>
+
 #include "activation.h"
 #include "api_elementary.h"
 #include "border/common.h"
 
 using namespace ap;
+
+namespace {
+
+// What meets x: with an integer, a whole number must be one too, or libtorch rounds both to float32.
+at::Scalar scalar_for(const at::Tensor &x, double value) {
+  const bool integers = at::isIntegralType(x.scalar_type(), /*includeBool=*/false);
+  if (integers && std::abs(value) < 9e15 && value == std::trunc(value)) return static_cast<int64_t>(value);
+  return value;
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -37,15 +50,14 @@ ap_error ap_unary(int op, ap_tensor x, ap_tensor *out) {
 ap_error ap_scalar(int op, ap_tensor x, double value, ap_tensor *out) {
   return guard([&] {
     const at::Tensor &a = get(x);
+    const at::Scalar s = scalar_for(a, value);
     switch (op) {
-      case 0: *out = wrap(at::add(a, value)); break;
-      case 1: *out = wrap(at::mul(a, value)); break;
+      case 0: *out = wrap(at::add(a, s)); break;
+      case 1: *out = wrap(at::mul(a, s)); break;
       case 2: *out = wrap(at::pow(a, value)); break;
-      case 3: *out = wrap(at::clamp_min(a, value)); break;
-      case 4: *out = wrap(at::clamp_max(a, value)); break;
-      case 5: *out = wrap(at::eq(a, value)); break;
-      case 6: *out = wrap(at::floor_divide(a, value)); break;
-      case 7: *out = wrap(at::remainder(a, value)); break;
+      case 3: *out = wrap(at::clamp_min(a, s)); break;
+      case 4: *out = wrap(at::clamp_max(a, s)); break;
+      case 5: *out = wrap(at::eq(a, s)); break;
       default: TORCH_CHECK(false, "no scalar operator ", op);
     }
   });

@@ -109,7 +109,7 @@ class ResidualNorm : public Operator {
     const at::Tensor gy = grads[0].contiguous();
     const int64_t D = z.size(-1), N = z.numel() / D;
     const int threads = at::get_num_threads();
-    at::Tensor gz = at::empty_like(z), gx = p_ > 0 ? at::empty_like(z) : gz;
+    at::Tensor gz = at::empty_like(z), gx = drop_threshold(p_) > 0 ? at::empty_like(z) : gz;
     // One row of sums a thread, added up in the order of the threads.
     at::Tensor ggain = at::zeros({threads, D}, z.options()), gbias = at::zeros({threads, D}, z.options());
     at::parallel_for(0, N, std::max<int64_t>(1, 16384 / D), [&](int64_t begin, int64_t end) {

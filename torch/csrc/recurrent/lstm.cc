@@ -286,7 +286,6 @@ extern "C" ap_error ap_lstm(ap_tensor x, ap_tensor h, ap_tensor c, ap_tensor wei
     Tensors results;
     bool fused = X.is_cpu();
     for (const at::Tensor &operand : {X, get(h), get(c), w_ih, w_hh, b_ih, b_hh}) fused = fused && operand.scalar_type() == at::kFloat;
-    TORCH_CHECK(!lengths || n == B, "there are ", n, " lengths for ", B, " columns");
     for (int64_t b = 0; lengths && b < B; ++b)
       TORCH_CHECK(lengths[b] >= 0 && lengths[b] <= X.size(0), "a column has ", lengths[b], " steps of ", X.size(0));
     if (fused) {
@@ -307,6 +306,8 @@ extern "C" ap_error ap_lstm(ap_tensor x, ap_tensor h, ap_tensor c, ap_tensor wei
 
 extern "C" ap_error ap_lstm_cell(ap_tensor gates, ap_tensor more, ap_tensor c, ap_tensor *h_n, ap_tensor *c_n) {
   return guard([&] {
+    // As in ap_lstm; autocasting would have libtorch round a state at each step.
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     const auto [h_BH, c_BH, kept] = at::_thnn_fused_lstm_cell(get(gates), get(more), get(c));
     *h_n = wrap(h_BH);
     *c_n = wrap(c_BH);
