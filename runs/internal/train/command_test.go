@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -180,6 +181,21 @@ func TestNameOfTheRun(t *testing.T) {
 	}
 	finish(t, exec.Command(namelessBinary)).fails(t, "a name of no run", 2,
 		"training is the name of no run: call this program iwslt14, ")
+}
+
+// TestReadmeStart: the first command of README.md begins as shown there.
+func TestReadmeStart(t *testing.T) {
+	t.Parallel()
+	c := exec.Command(binary, "-method=spectrum", "-steps=10", "-threads=1", "-set=report.test=false",
+		"-set=decode.max_length_a=0", "-set=decode.max_length_b=3", "-out=start")
+	c.Dir = t.TempDir()
+	e := finish(t, c)
+	shown := regexp.MustCompile(`update 10, epoch 0.10, loss (\d+\.\d\d)\d*, ppl \d+\.\d+, lr 8.33e-05, grad norm \d\.\d\d`)
+	want := shown.FindStringSubmatch(read(t, "../../../README.md"))
+	got := shown.FindStringSubmatch(e.stderr)
+	if e.code != 0 || want == nil || got == nil || got[1] != want[1] {
+		t.Errorf("README.md shows %q, and the command ends with %d:\n%s", want, e.code, e.stderr)
+	}
 }
 
 // -plan, -h and -method=help print to standard output and make nothing.
