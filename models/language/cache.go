@@ -37,8 +37,8 @@ func (m *Model) ScoreWithCache(ids []int32, thetas []float64, window int) (Cache
 		return out, err
 	}
 	if window > len(ids)-2 {
-		return out, fmt.Errorf("a cache of %d positions says nothing of a text of %d tokens: lower -window, or search "+
-			"more of the text with -search", window, len(ids))
+		return out, fmt.Errorf("a cache of %d positions says nothing of a text of %d tokens: lower -window", window,
+			len(ids))
 	}
 	out.Pointer = make([][]float64, len(thetas))
 	var history torch.Tensor // [at most window,D], kept

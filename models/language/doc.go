@@ -11,8 +11,8 @@
 //
 // The zero Options are good; zero SampleOptions take the most probable word each time. [Model.Score] reads lines as the
 // training text has them, words separated by spaces, and counts the end of each line as a token. [Model.Score],
-// [Model.Predict], [Model.Sample] and [Model.Close] may be called from any goroutine, several at once: a process has one
-// torch thread, and calls queue for it.
+// [Model.Predict], [Model.Sample] and [Model.Close] may be called from any goroutine, several at once: a process has
+// one torch thread, and calls queue for it.
 //
 // Training makes a model with fresh weights by [New]. Evaluation reads long texts in columns ([Model.NLL]), with a
 // cache of recent words ([Model.ScoreWithCache]), or with weights that follow the text ([Model.Dynamic]). What the

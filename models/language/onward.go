@@ -11,8 +11,8 @@ import (
 type onward struct {
 	model   *Model
 	carried models.Carried
-	// far lets a Transformer-XL remember the chunk that a word would stand in behind what is read: words that come one by
-	// one are chunks of their own, and would see its memory alone.
+	// far lets a Transformer-XL remember train.bptt steps at least: words that come one by one are chunks of their own,
+	// and would see its memory alone, where in training a word also sees its chunk.
 	far bool
 
 	// Of a network that reads each chunk by itself: what it has read, as tokens and as keys and values.
@@ -64,7 +64,7 @@ func (r *onward) chunk(ids []int32, last bool) (hidden_ND torch.Tensor) {
 	if network, ok := m.Network.(ContextNetwork); ok && r.far && last && !own.SameLength {
 		longer := own
 		longer.Memory = max(own.Memory, m.Settings.Train.BPTT)
-		network.SetContext(longer) // which is right where its own is
+		network.SetContext(longer) // no error: its own has none, and more memory adds none
 		defer network.SetContext(own)
 	}
 	states, after := m.Network.Forward(column(ids), r.carried, nil)

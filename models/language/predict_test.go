@@ -89,17 +89,19 @@ func TestPredictGPT(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := sample(t, m, long, language.SampleOptions{Words: 1}); got != long+" "+p.Next[0].Text {
-				t.Errorf("%+v: Sample goes on with %q, and %q is the most probable word", w, got[len(long):], p.Next[0].Text)
+				t.Errorf("%+v: Sample goes on with %q, and %q is the most probable word", w, got[len(long):],
+					p.Next[0].Text)
 			}
 		}
 	})
 }
 
-// withXL runs body with a small Transformer-XL and a text, where words, positions and chunks all change what comes next.
+// withXL runs body with a small Transformer-XL and a text, where words, positions and chunks change what comes next.
 func withXL(t *testing.T, memory, bptt int, body func(m *language.Model, ids []int32)) {
 	t.Helper()
 	change := func(s *language.Settings) {
-		s.Model.Kind, s.Model.Heads, s.Model.FFNWidth, s.Model.Memory, s.Model.Tying = "transformer-xl", 2, 16, memory, "none"
+		s.Model.Kind, s.Model.Heads, s.Model.FFNWidth = "transformer-xl", 2, 16
+		s.Model.Memory, s.Model.Tying = memory, "none"
 		s.Train.Random, s.Train.BPTT = false, bptt
 	}
 	withModel(t, change, func(m *language.Model, texts texts) {
@@ -123,8 +125,8 @@ func TestChunksOfAPrompt(t *testing.T) {
 				}
 				got := sample(t, m, text, language.SampleOptions{Words: 1})
 				if want := strings.TrimSpace(text + " " + p.Next[0].Text); strings.TrimSpace(got) != want {
-					t.Errorf("memory %d, behind %d words Sample goes on with %q, and %q is the most probable word", memory, n,
-						got[len(text):], p.Next[0].Text)
+					t.Errorf("memory %d, behind %d words Sample goes on with %q, and %q is the most probable word",
+						memory, n, got[len(text):], p.Next[0].Text)
 				}
 			}
 		})

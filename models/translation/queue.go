@@ -221,7 +221,7 @@ func (s *Server) batch(m *served) {
 	}
 	for i, x := range b.sentences {
 		if err != nil && !b.answered[i] {
-			x.job.found <- answer{failed: err}
+			x.job.found <- answer{failed: &BatchError{err}}
 		}
 	}
 	if len(b.sentences) == 0 {

@@ -68,6 +68,13 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("%d sentences are waiting already: try again in %.0f s", e.Waiting, math.Ceil(e.After.Seconds()))
 }
 
+// BatchError is the failure of a batch to each caller whose sentences were in it. ServerOptions.Observe gets what it
+// wraps.
+type BatchError struct{ err error }
+
+func (e *BatchError) Error() string { return e.err.Error() }
+func (e *BatchError) Unwrap() error { return e.err }
+
 // served is a translator, and the number of calls that use it.
 type served struct {
 	*Translator

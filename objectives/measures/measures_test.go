@@ -45,7 +45,7 @@ func TestMeasuresOfPublishedExample(t *testing.T) {
 	})
 }
 
-// TestCosineHistogram: all pairs of rows are counted, of 2,000 of them where there are more; rows of zeros are left out.
+// TestCosineHistogram: all pairs of rows are counted, of 2,000 where there are more; rows of zeros are left out.
 func TestCosineHistogram(t *testing.T) {
 	torch.Test(t, func() {
 		s := torch.NewStream(1, "matrix")

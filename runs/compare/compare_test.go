@@ -162,7 +162,8 @@ func TestUnfair(t *testing.T) {
 	}
 	for _, form := range []string{"-latex", "-isotropy", "-power=1"} {
 		out, log, err := compared(t, form, "-quick", fewRuns(t))
-		if says := strings.Count(out+log, "Not alike: cosreg: train.learning_rate is 0.01 here"); err != nil || says != 1 {
+		says := strings.Count(out+log, "Not alike: cosreg: train.learning_rate is 0.01 here")
+		if err != nil || says != 1 {
 			t.Errorf("%s says it %d times: %v\n%s\n%s", form, says, err, out, log)
 		}
 	}

@@ -193,7 +193,7 @@ func (e *evaluation) cache() (*record.Evaluation, error) {
 	if len(searched) > 0 {
 		var err error
 		if chosen, _, err = e.model.SearchCache(e.beginning(), e.pointer); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("search: %w", err)
 		}
 		fmt.Fprintf(e.progress, "search: theta %g, lambda %g\n", chosen.Theta, chosen.Lambda)
 	}
@@ -201,7 +201,7 @@ func (e *evaluation) cache() (*record.Evaluation, error) {
 	return e.each(settings, searched, func(t language.Text, _ bool) (record.TextScores, error) {
 		cached, err := e.model.ScoreWithCache(t.IDs, []float64{chosen.Theta}, chosen.Window)
 		if err != nil {
-			return record.TextScores{}, err
+			return record.TextScores{}, fmt.Errorf("%s: %w", t.Name, err)
 		}
 		nll := cached.NLL(0, chosen.Lambda)
 		if math.IsInf(nll, 1) {

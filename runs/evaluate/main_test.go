@@ -107,7 +107,8 @@ func TestSearchIsKept(t *testing.T) {
 	if err != nil || strings.Contains(said, before) {
 		t.Errorf("a search on another text: %v\n%s", err, said)
 	}
-	_, err = evaluate(t, "-run", folder, "-with=cache", "-theta=1", "-lambda=0.1", "-window=20", "-save", "-valid=other")
+	_, err = evaluate(t, "-run", folder, "-with=cache", "-theta=1", "-lambda=0.1", "-window=20", "-save",
+		"-valid=other")
 	if err == nil || !strings.Contains(err.Error(), "other.txt is none of them: leave -save out") {
 		t.Errorf("what is found of another text is kept: %v", err)
 	}
@@ -223,8 +224,8 @@ func TestEvaluate(t *testing.T) {
 		t.Errorf("%v: %s", err, plain)
 	}
 	for args, want := range map[string]string{
-		"-theta=1 -lambda=1 -window=5": "a cache with lambda 1 gives some word of the text the probability 0: set it lower",
-		"-theta=1 -lambda=0.1":         "a cache of 500 positions says nothing of a text of 48",
+		"-theta=1 -lambda=1 -window=5": "with lambda 1 gives some word of the text the probability 0: set it lower",
+		"-theta=1 -lambda=0.1":         "ptb.valid: a cache of 500 positions says nothing of a text of 484 tokens: lower -window",
 		"-window=100 -search=60 -json": "a cache of 100 positions says nothing of a text of 60 tokens: lower -window",
 	} {
 		_, err := evaluate(t, append(strings.Fields(args), "-run", folder, "-with=cache", "-threads=1", "-save")...)
@@ -288,8 +289,8 @@ func TestEvaluate(t *testing.T) {
 	if err != nil || !strings.HasPrefix(both, "valid ") || !strings.HasSuffix(both, "\n"+alone) {
 		t.Errorf("both texts: %q; the second alone: %q, %v", both, alone, err)
 	}
-	asJSON, err := evaluate(t, "-run", folder, "-threads=1", "-valid=", "-json", "-with=cache", "-theta=0.1", "-lambda=0.1",
-		"-window=20")
+	asJSON, err := evaluate(t, "-run", folder, "-threads=1", "-valid=", "-json", "-with=cache", "-theta=0.1",
+		"-lambda=0.1", "-window=20")
 	if err != nil || strings.Contains(asJSON, `"valid"`) || !strings.Contains(asJSON, `"ptb.test"`) {
 		t.Errorf("without a validation text: %s, %v", asJSON, err)
 	}

@@ -168,7 +168,7 @@ func (a *app) explain(h http.Header, path string, err error) (status int, text s
 	var line *translation.LineError
 	var term *translation.TermError
 	var unknown *language.UnknownWordError
-	var panicked interface{ PanicStack() []byte }
+	var batch *translation.BatchError
 	status, kind, text := http.StatusInternalServerError, "internal", "internal error"
 	switch {
 	case errors.As(err, &known):
@@ -187,7 +187,7 @@ func (a *app) explain(h http.Header, path string, err error) (status int, text s
 		status, kind, text = http.StatusServiceUnavailable, "closed", "the server is stopping"
 	case errors.Is(err, torch.ErrOutOfMemory):
 		status, kind, text = http.StatusServiceUnavailable, "memory", "not enough memory: send less at a time, or try again"
-	case err == errLogged, errors.As(err, &panicked): // the panic of a batch, which observe has logged
+	case err == errLogged, errors.As(err, &batch): // observe has logged it
 	default:
 		a.log.Error("a request failed", "path", path, "error", err.Error())
 	}

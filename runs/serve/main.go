@@ -38,7 +38,7 @@ type flags struct {
 	Shortlist string   `flag:"shortlist" help:"keep translations to the pieces of the short list <FILE>, of this name in each translator's folder (docs/tools.md)"`
 	MaxChars  int      `flag:"max-chars" default:"20000" range:"[1,10000000]" help:"characters of a request, at most <N>"`
 	MaxTexts  int      `flag:"max-texts" default:"256" range:"[1,100000]" help:"texts of a request, at most <N>"`
-	Queue     int      `flag:"queue" default:"4096" range:"[1,10000000]" help:"sentences that may wait for a translator, or texts for a language model, at most <N>; further callers are told when to come back"`
+	Queue     int      `flag:"queue" default:"4096" range:"[1,10000000]" help:"sentences that may wait for a translator, or texts for a language model, at most <N>; further callers hear when to come back"`
 	Timeout   string   `flag:"timeout" default:"60s" help:"a request fails after <TIME>, and its sentences leave the queue"`
 	Grace     string   `flag:"grace" default:"20s" help:"after SIGTERM answer what has been accepted, for <TIME> at most"`
 	Debug     string   `flag:"debug" help:"serve Go's profiles (pprof) at <ADDRESS> of this machine, as 127.0.0.1:6060"`

@@ -23,7 +23,6 @@ import (
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/serve/internal/request"
-	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
 // TestBadUsage: a command line that means nothing, or that would answer callers of other machines unasked, is refused
@@ -435,7 +434,7 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
-// TestFailuresAreLogged: what callers are not told of stands in the log, once.
+// TestFailuresAreLogged: what callers do not learn stands in the log, once.
 func TestFailuresAreLogged(t *testing.T) {
 	for _, test := range []struct {
 		name, logged string
@@ -447,7 +446,7 @@ func TestFailuresAreLogged(t *testing.T) {
 			func() (any, error) { panic("enough") }},
 		{"no JSON", `level=ERROR msg="an answer is no JSON" path=/x error=`,
 			func() (any, error) { return math.NaN(), nil }},
-		{"a batch that panicked", "", func() (any, error) { return nil, &corpus.Panic{Value: "enough"} }},
+		{"a batch that failed", "", func() (any, error) { return nil, &translation.BatchError{} }},
 		{"a caller's error", "", func() (any, error) { return nil, request.Invalid("no") }},
 	} {
 		var said strings.Builder

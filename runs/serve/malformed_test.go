@@ -159,6 +159,9 @@ func TestMalformed(t *testing.T) {
 				if err != nil && r.status == 413 && strings.Contains(err.Error(), "reset") {
 					continue // the caller was still sending when the answer, and then the end, came
 				}
+				if r.status == 307 && status == 301 { // which Go before 1.26 says
+					status = 307
+				}
 				if err != nil || status != r.status {
 					t.Errorf("%s: %d, %v, %.200q", r.name, status, err, body)
 				}

@@ -19,14 +19,15 @@ import (
 type predictor struct {
 	folder  string
 	options models.Options
-	queue   int // calls that may compute or wait
+	queue   int // calls that may wait
 	// turn is of the one call that waits for the torch thread, or has it: the next batch of a translator stands behind
-	// that one alone.
+	// that one of them alone.
 	turn      chan struct{}
 	reloading sync.Mutex // one at a time
 	mu        sync.Mutex // of what follows; nobody waits while it holds it
 	left      *sync.Cond // a call has ended
 	model     *loaded
+	calls     int // that wait or compute, with any model
 	closed    bool
 	closing   context.Context // of calls that need not end by themselves any more
 	cancel    context.CancelCauseFunc
@@ -89,11 +90,11 @@ func (p *predictor) close(ctx context.Context) error {
 	return p.release(p.model)
 }
 
-// waiting counts the calls that compute or wait.
+// waiting counts the calls that wait for their turn.
 func (p *predictor) waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.model.calls
+	return p.calls - len(p.turn)
 }
 
 // use is the model as it is now, for a caller that says leave afterwards.
@@ -103,9 +104,10 @@ func (p *predictor) use() (*loaded, error) {
 	if p.closed {
 		return nil, models.ErrClosed
 	}
-	if n := p.model.calls; n >= p.queue {
+	if n := p.calls - len(p.turn); n >= p.queue {
 		return nil, &translation.BusyError{Waiting: n, After: time.Second}
 	}
+	p.calls++
 	p.model.calls++
 	return p.model, nil
 }
@@ -113,6 +115,7 @@ func (p *predictor) use() (*loaded, error) {
 func (p *predictor) leave(m *loaded) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.calls--
 	m.calls--
 	p.left.Broadcast()
 }

@@ -120,8 +120,8 @@ func TestCommittedPage(t *testing.T) {
 		scores := r.Test["test_2016_flickr"]
 		bleu, loss = append(bleu, scores.BLEU.Value()), append(loss, scores.NLL.Value())
 	}
-	says := fmt.Sprintf("%.2f ± %.2f BLEU, and a test loss of %.3f ± %.3f", stat.Mean(bleu, nil), stat.StdDev(bleu, nil),
-		stat.Mean(loss, nil), stat.StdDev(loss, nil))
+	says := fmt.Sprintf("%.2f ± %.2f BLEU, and a test loss of %.3f ± %.3f", stat.Mean(bleu, nil),
+		stat.StdDev(bleu, nil), stat.Mean(loss, nil), stat.StdDev(loss, nil))
 	if !strings.Contains(string(page), says) {
 		t.Errorf("evidence-multi30k.md lacks %q of the third control", says)
 	}

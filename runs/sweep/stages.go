@@ -131,8 +131,8 @@ func (w *sweep) wentOn(stage int) (map[string][]string, error) {
 		return names, nil
 	}
 	if err != nil {
-		err = fmt.Errorf("%w; it names the trials that went on, which scores no longer tell: restore it from a copy, or "+
-			"search anew with another -out", err)
+		err = fmt.Errorf("%w; it names the trials that went on, which scores no longer tell: restore it from a copy, "+
+			"or search anew with another -out", err)
 	}
 	return names, err
 }

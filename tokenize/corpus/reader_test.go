@@ -45,8 +45,10 @@ func TestReader(t *testing.T) {
 		r.Count(2) != len(first)+len(settings.Lengths.Epoch(text.Rows, 3, 1)) {
 		t.Errorf("%d and %d chunks in one and two epochs", r.Count(1), r.Count(2))
 	}
-	alike, err := NewReader(text, ColumnSettings{Lengths: Lengths{BPTT: 7}}, 3, Position{})
-	if n := len(Lengths{BPTT: 7}.Epoch(text.Rows, 3, 0)); err != nil || alike.Count(3) != 3*n || alike.Count(1<<40) != n<<40 {
+	sevens := Lengths{BPTT: 7}
+	alike, err := NewReader(text, ColumnSettings{Lengths: sevens}, 3, Position{})
+	n := len(sevens.Epoch(text.Rows, 3, 0))
+	if err != nil || alike.Count(3) != 3*n || alike.Count(1<<40) != n<<40 {
 		t.Errorf("%v, %d chunks of one length in three epochs, want %d", err, alike.Count(3), 3*n)
 	}
 	for i := range 20 {

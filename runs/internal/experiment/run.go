@@ -84,7 +84,7 @@ func Open(s *Settings, env record.Env) (r *Run, err error) {
 		err = files.DiskFull(r.write(s))
 	}
 	if err != nil {
-		if r.replaced != nil {
+		if r.finished { // else nothing was changed
 			r.Abandon()
 		}
 		r.Close()

@@ -8,7 +8,7 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
-// TestReadModel: what was kept is read again, and measured anew where losses by frequency are of other classes of words.
+// TestReadModel: what was kept is read again, and measured anew where losses by frequency are of other classes.
 func TestReadModel(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, File), []byte(`{"run":"ptb"}`), 0o644); err != nil {

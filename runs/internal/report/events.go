@@ -22,8 +22,8 @@ type Events struct {
 	now func() time.Time
 }
 
-// NewEvents makes an event file of its own in folder. step is the update that the run continues from, -1 where it begins;
-// behind earlier files it begins with a mark that makes TensorBoard drop their later steps.
+// NewEvents makes an event file of its own in folder. step is the update that the run continues from, -1 where it
+// begins; behind earlier files it begins with a mark that makes TensorBoard drop their later steps.
 func NewEvents(folder string, step int64) (*Events, error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err

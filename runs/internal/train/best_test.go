@@ -90,7 +90,8 @@ func TestLongerRunForgetsTheMean(t *testing.T) {
 			}
 			best, _, err := r.store.Best()
 			if err != nil || best.Step != 8 || best.Has(averageFile) != (i == 0) {
-				t.Errorf("with %v the best is step %d, and it has an average: %v, %v", args, best.Step, best.Has(averageFile), err)
+				t.Errorf("with %v the best is step %d, and it has an average: %v, %v", args, best.Step,
+					best.Has(averageFile), err)
 			}
 		})
 	}

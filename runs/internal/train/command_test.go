@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -190,11 +192,18 @@ func TestReadmeStart(t *testing.T) {
 		"-set=decode.max_length_a=0", "-set=decode.max_length_b=3", "-out=start")
 	c.Dir = t.TempDir()
 	e := finish(t, c)
-	shown := regexp.MustCompile(`update 10, epoch 0.10, loss (\d+\.\d\d)\d*, ppl \d+\.\d+, lr 8.33e-05, grad norm \d\.\d\d`)
+	shown := regexp.MustCompile(`update 10, epoch 0.10, loss ([\d.]+), ppl ([\d.]+), lr 8.33e-05, grad norm ([\d.]+),`)
 	want := shown.FindStringSubmatch(read(t, "../../../README.md"))
 	got := shown.FindStringSubmatch(e.stderr)
-	if e.code != 0 || want == nil || got == nil || got[1] != want[1] {
-		t.Errorf("README.md shows %q, and the command ends with %d:\n%s", want, e.code, e.stderr)
+	if e.code != 0 || want == nil || got == nil {
+		t.Fatalf("README.md shows %q, and the command ends with %d:\n%s", want, e.code, e.stderr)
+	}
+	for i := range want[1:] {
+		w, _ := strconv.ParseFloat(want[i+1], 64)
+		g, _ := strconv.ParseFloat(got[i+1], 64)
+		if !(math.Abs(g-w) < 0.005*w) { // processors differ in the last digits
+			t.Errorf("README.md shows %q, and the command says %q", want[0], got[0])
+		}
 	}
 }
 

@@ -150,8 +150,8 @@ func (t *trainer) averageLast() error {
 		used = append(used, c)
 	}
 	if len(used) < 2 {
-		t.run.Log.Printf("train.average_last = %d averages nothing: there is one checkpoint; checkpoint.every says how "+
-			"often one is made", t.config.Train.AverageLast)
+		t.run.Log.Printf("train.average_last = %d averages nothing: there is one checkpoint; checkpoint.every says "+
+			"how often one is made", t.config.Train.AverageLast)
 		return nil
 	}
 	scope := torch.OpenScope()

@@ -60,7 +60,8 @@ func TestAutoPrecision(t *testing.T) {
 			}
 		}
 		place := textPlace(t)
-		e := mustRunText(t, place, "-quiet", "-set=train.precision=auto", "-set=model.kind="+kind, "-steps=1", "-out=run")
+		e := mustRunText(t, place, "-quiet", "-set=train.precision=auto", "-set=model.kind="+kind, "-steps=1",
+			"-out=run")
 		log := read(t, place, "run", "train.log")
 		if !strings.Contains(log, "train.precision is "+want) || !strings.Contains(log, why) || e.stdout != "" {
 			t.Errorf("%s: the run prints %q, and its log is\n%s", kind, e.stdout, log)

@@ -33,7 +33,7 @@ type State struct {
 	Streams map[string]uint64 `json:"streams"` // draws made, by stream
 
 	Progress
-	Mean   bool      `json:"mean,omitempty"`   // the average is the mean of the last checkpoints, as only the end asked for
+	Mean   bool      `json:"mean,omitempty"`   // the average is the mean of the last checkpoints, for the end alone
 	Before *Progress `json:"before,omitempty"` // a validation that only the end asked for: a longer run goes on from here
 
 	Seconds float64 `json:"seconds"` // spent on updates

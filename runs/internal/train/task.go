@@ -28,8 +28,8 @@ type task interface {
 	vocabularies() map[string]string
 	// tokens counts the target tokens that an epoch trains on.
 	tokens() int
-	// corpus describes the texts in a few words, size for a plan with what a step trains, and introduce with what is worth
-	// knowing before training.
+	// corpus describes the texts in a few words, size for a plan with what a step trains, and introduce with what is
+	// worth knowing before training.
 	corpus() string
 	size() string
 	introduce() []string
