@@ -70,7 +70,13 @@ func (m *Model) predict(ctx context.Context, ids []int32, words []WordLoss) (sco
 		return m.Output.LogProbs(hidden_ND.Narrow(0, hidden_ND.Size(0)-1, 1)).Float32s()
 	}
 	if m.kind.blocks { // a word's loss is that of its window, as Score has it, and what follows is what Sample goes by
-		m.losses(ctx, ids, words)
+		if text, err := corpus.NewColumns(ids, 1, "the text", "nothing"); err == nil { // else there is no word
+			row := 0
+			m.losses(ctx, text, func(nll float64) {
+				words[row].NLL = nll
+				row++
+			})
+		}
 		torch.ScopedNoGrad(func() { scores = last(reader.read(ids)) })
 		return scores
 	}
@@ -95,22 +101,6 @@ func (m *Model) predict(ctx context.Context, ids []int32, words []WordLoss) (sco
 		scope.Close()
 	}
 	return scores
-}
-
-// losses fills in the losses of words, which follow ids[0], in the windows of [Model.Score].
-func (m *Model) losses(ctx context.Context, ids []int32, words []WordLoss) {
-	if len(words) == 0 {
-		return
-	}
-	text, _ := corpus.NewColumns(ids, 1, "the text", "nothing") // two tokens are enough for one column
-	row := 0
-	m.read(text, 0, 1, m.rows(1), func(states torch.States, targets torch.Tensor) bool {
-		for _, x := range m.Output.NLL(states, targets).Float64s() {
-			words[row].NLL = x
-			row++
-		}
-		return ctx.Err() == nil
-	})
 }
 
 // best are the words with the largest log-probabilities.

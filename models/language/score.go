@@ -159,17 +159,24 @@ func (m *Model) Score(ctx context.Context, text string) (score Score, err error)
 	}
 	err = m.Queue(ctx, func() error {
 		torch.NoGrad(func() {
-			m.read(columns, 0, 1, m.rows(1), func(states torch.States, targets torch.Tensor) bool {
-				for _, x := range m.Output.NLL(states, targets).Float64s() {
-					score.NLL += x
-				}
-				score.Tokens += int(targets.Size(0))
-				return ctx.Err() == nil
+			m.losses(ctx, columns, func(nll float64) {
+				score.NLL += nll
+				score.Tokens++
 			})
 		})
 		return context.Cause(ctx)
 	})
 	return score, err
+}
+
+// losses hands the clean loss of each word of a text of one column to visit, in order, until ctx is cancelled.
+func (m *Model) losses(ctx context.Context, text corpus.Columns, visit func(nll float64)) {
+	m.read(text, 0, 1, m.rows(1), func(states torch.States, targets torch.Tensor) bool {
+		for _, x := range m.Output.NLL(states, targets).Float64s() {
+			visit(x)
+		}
+		return ctx.Err() == nil
+	})
 }
 
 // UnknownWordError says that a model without a word for all others met a word that it does not know.

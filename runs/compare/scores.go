@@ -253,22 +253,23 @@ func (c *comparison) needed(w io.Writer, difference float64) error {
 		if name == "" {
 			continue
 		}
-		m := c.measures[c.index(name)]
-		fit, scored := m.fit(c.rows), 0
-		for _, scores := range m.bySeed(c.rows) {
-			if slices.ContainsFunc(scores, func(x float64) bool { return !math.IsNaN(x) }) {
-				scored++
+		i, rows := c.index(name), 0
+		m := c.measures[i]
+		for _, s := range c.scores[i] {
+			if !math.IsNaN(s.mean) {
+				rows++
 			}
 		}
-		if fit.Freedom < 1 || scored < 2 {
+		fit := m.fit(c.rows)
+		if fit.Freedom < 1 || rows < 2 {
 			continue
 		}
 		found = true
 		for _, of := range []struct {
 			what  string
 			tests int
-		}{{"one comparison", 1}, {fmt.Sprintf("%d, corrected", scored-1), scored - 1}}[:min(2, scored-1)] {
-			seeds := significance.Seeds(difference, fit, scored, 0.05/float64(of.tests), power)
+		}{{"one comparison", 1}, {fmt.Sprintf("%d, corrected", rows-1), rows - 1}}[:min(2, rows-1)] {
+			seeds := significance.Seeds(difference, fit, rows, 0.05/float64(of.tests), power)
 			number := strconv.Itoa(seeds)
 			if seeds == 0 {
 				number = "more than 100,000"

@@ -84,14 +84,7 @@ func TestGrace(t *testing.T) {
 	a := started(t, "-grace", "200ms")
 	address, stop := listening(t, a)
 	source, target := a.models[0].pair()
-	began, end := make(chan bool), make(chan bool)
-	go torch.Do(func() {
-		close(began)
-		<-end
-	})
-	<-began
-	release := sync.OnceFunc(func() { close(end) }) // or a test that fails would never end
-	defer release()
+	release := holdTorch(t)
 	answer := make(chan string)
 	pair := "&source=" + source + "&target=" + target
 	for path, body := range map[string]string{"/translate": "q=a" + pair, "/predict": "q="} {
@@ -148,12 +141,7 @@ func TestHangup(t *testing.T) {
 	if before == after {
 		t.Fatalf("two models answer %s", before)
 	}
-	began, end := make(chan bool), make(chan bool)
-	go torch.Do(func() {
-		close(began)
-		<-end
-	})
-	<-began
+	release := holdTorch(t)
 	var wait sync.WaitGroup
 	for range 64 {
 		wait.Go(func() {
@@ -172,7 +160,7 @@ func TestHangup(t *testing.T) {
 		t.Fatal(err)
 	}
 	syscall.Kill(os.Getpid(), syscall.SIGHUP)
-	close(end)
+	release()
 	wait.Wait()
 	eventually(t, "the new model answers", func() bool { return says("served") == after })
 
@@ -188,6 +176,20 @@ func TestHangup(t *testing.T) {
 	if got := says("served"); got != after {
 		t.Errorf("without a folder: %s, want %s", got, after)
 	}
+}
+
+// holdTorch keeps the torch thread busy until release, or until the test ends: one that fails ends all the same.
+func holdTorch(t *testing.T) (release func()) {
+	t.Helper()
+	began, end := make(chan bool), make(chan bool)
+	go torch.Do(func() {
+		close(began)
+		<-end
+	})
+	<-began
+	release = sync.OnceFunc(func() { close(end) })
+	t.Cleanup(release)
+	return release
 }
 
 // eventually waits until something holds.
@@ -206,12 +208,7 @@ func TestBusy(t *testing.T) {
 	server := httptest.NewServer(a.handler())
 	defer server.Close()
 	source, target := a.models[0].pair()
-	began, end := make(chan bool), make(chan bool)
-	go torch.Do(func() {
-		close(began)
-		<-end
-	})
-	<-began
+	release := holdTorch(t)
 	body := fmt.Sprintf(`{"q":["a","b"],"source":%q,"target":%q}`, source, target)
 	slow := make(chan int)
 	go func() {
@@ -231,7 +228,7 @@ func TestBusy(t *testing.T) {
 	if status := <-slow; status != 504 || a.models[0].translator.Waiting() != 0 {
 		t.Errorf("a request that waits too long: %d, and %d wait", status, a.models[0].translator.Waiting())
 	}
-	close(end)
+	release()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := a.models[0].translator.Translate(ctx, []translation.Request{{Line: "a"}}, decode.Options{},
@@ -246,14 +243,7 @@ func TestBusyLanguageModel(t *testing.T) {
 	server := httptest.NewServer(a.handler())
 	defer server.Close()
 	p := a.models[1].predictor
-	began, end := make(chan bool), make(chan bool)
-	go torch.Do(func() {
-		close(began)
-		<-end
-	})
-	<-began
-	release := sync.OnceFunc(func() { close(end) })
-	defer release()
+	release := holdTorch(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error)
 	for range 3 {
@@ -293,14 +283,7 @@ func TestTurns(t *testing.T) {
 	p := a.models[1].predictor
 	word := p.model.Words.Word(3) + " "
 	text := strings.Repeat(word, 20000/len(word)) // which takes long enough to see the order
-	began, end := make(chan bool), make(chan bool)
-	go torch.Do(func() {
-		close(began)
-		<-end
-	})
-	<-began
-	release := sync.OnceFunc(func() { close(end) })
-	defer release()
+	release := holdTorch(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	const predictions = 40
 	var done atomic.Int64

@@ -66,6 +66,23 @@ func TestEventsAfterTheClockWasSetBack(t *testing.T) {
 	}
 }
 
+// eventFiles are the contents of the two event files of a folder, in the order in which TensorBoard reads them.
+func eventFiles(t *testing.T, folder string) (contents []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "events.out.tfevents.*"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("files %q, %v", files, err)
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents = append(contents, string(data))
+	}
+	return contents
+}
+
 // A process that begins anew behind another one makes TensorBoard drop all that the other wrote.
 func TestEventsBeginAnew(t *testing.T) {
 	folder := t.TempDir()
@@ -81,17 +98,9 @@ func TestEventsBeginAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(folder, "*"))
-	if err != nil || len(files) != 2 {
-		t.Fatalf("files %q, %v", files, err)
-	}
-	for i, name := range files {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for i, data := range eventFiles(t, folder) {
 		start := string(message{}.message(7, message{}.integer(1, 1)))
-		if strings.Contains(string(data), start) != (i == 1) || strings.Contains(string(data), "ppl/valid") {
+		if strings.Contains(data, start) != (i == 1) || strings.Contains(data, "ppl/valid") {
 			t.Errorf("file %d is %q", i, data)
 		}
 	}
@@ -114,17 +123,10 @@ func TestEventsFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(folder, "events.out.tfevents.*"))
-	if err != nil || len(files) != 2 {
-		t.Fatalf("files %q, %v", files, err)
-	}
-	data, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := eventFiles(t, folder)[0]
 	for part, want := range map[string]bool{"brain.Event:2": true, "i1/output": true, "cosine/output": true,
 		"i2/output": false} {
-		if strings.Contains(string(data), part) != want {
+		if strings.Contains(data, part) != want {
 			t.Errorf("the file holds %q: %v", part, !want)
 		}
 	}
