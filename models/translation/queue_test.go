@@ -95,4 +95,7 @@ func TestSpeedOfFailedBatch(t *testing.T) {
 	if diff := cmp.Diff(want, s.queue.add(call())); diff != "" {
 		t.Error(diff)
 	}
+	if got := want.Error(); got != "the queue is full with 1 waiting: try again in 10 s" {
+		t.Error(got)
+	}
 }

@@ -60,12 +60,12 @@ type BatchStats struct {
 
 // BusyError says that the queue is full.
 type BusyError struct {
-	Waiting int           // sentences
+	Waiting int           // sentences, or in runs/serve a language model's requests
 	After   time.Duration // in which they will be done, by the speed so far
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("%d sentences are waiting already: try again in %.0f s", e.Waiting, math.Ceil(e.After.Seconds()))
+	return fmt.Sprintf("the queue is full with %d waiting: try again in %.0f s", e.Waiting, math.Ceil(e.After.Seconds()))
 }
 
 // BatchError is the failure of a batch to each caller whose sentences were in it. ServerOptions.Observe gets what it

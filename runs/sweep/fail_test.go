@@ -39,6 +39,15 @@ func TestKilledRun(t *testing.T) {
 	if err != nil || !strings.Contains(log, "=0.4: failed: signal: killed, 3 times; its log ends with: valid: update 20") {
 		t.Errorf("%v\n%s", err, log)
 	}
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nkill -9 $$\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	silent := job{folder: filepath.Join(t.TempDir(), "run")}
+	if err := silent.run(t.Context(), program, nil); err == nil ||
+		err.Error() != "signal: killed, 3 times; its log is empty" {
+		t.Error(err)
+	}
 }
 
 // TestTableOfDamaged: a run that cannot be read is named in place of its method's row.

@@ -57,7 +57,11 @@ func (j job) run(ctx context.Context, program string, cpus []int) error {
 		case killed && try < kills:
 			continue
 		case killed: // without last words of its own
-			words = fmt.Sprintf("%v, %d times; its log ends with: %s", err, kills, words)
+			ends := "log is empty"
+			if words != "" {
+				ends = "log ends with: " + words
+			}
+			words = fmt.Sprintf("%v, %d times; its %s", err, kills, ends)
 		case words == "":
 			words = err.Error()
 		}
