@@ -114,8 +114,8 @@ func (e Environment) Exposed() string {
 const crowd = 8
 
 // Place is FromEnvironment for a command that was asked to train by the given number of processes: launch is how many
-// it has to start, 0 where it is one of them, or the only one.
-func Place(processes int) (e Environment, launch int, err error) {
+// it has to start, 0 where it is one of them, or the only one. A plan starts none, and may be of a larger machine.
+func Place(processes int, plan bool) (e Environment, launch int, err error) {
 	e, err = FromEnvironment()
 	switch {
 	case err != nil || e.Launched:
@@ -124,7 +124,7 @@ func Place(processes int) (e Environment, launch int, err error) {
 	case processes > 1 && e.Size > 0:
 		err = fmt.Errorf("-processes=%d starts processes, and this is already one of %d (WORLD_SIZE or SLURM_NTASKS): "+
 			"leave it out", processes, e.Size)
-	case processes > crowd*runtime.NumCPU():
+	case processes > crowd*runtime.NumCPU() && !plan:
 		err = fmt.Errorf("-processes=%d: this machine takes at most %d, %d for each processor: name fewer", processes,
 			crowd*runtime.NumCPU(), crowd)
 	case processes > 1:

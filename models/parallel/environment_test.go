@@ -99,12 +99,14 @@ func TestPlace(t *testing.T) {
 	for _, c := range []struct {
 		processes, launch int
 		size, problem     string
+		plan              bool
 	}{
 		{processes: 1},
 		{processes: 2, launch: 2},
 		{processes: most, launch: most},
 		{processes: 0, problem: "-processes=0: it wants at least 1"},
 		{processes: most + 1, problem: "name fewer"},
+		{processes: most + 1, launch: most + 1, plan: true},
 		{processes: 2, size: "3", problem: "this is already one of 3"},
 	} {
 		for _, variable := range []string{"RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", launched} {
@@ -116,7 +118,7 @@ func TestPlace(t *testing.T) {
 			t.Setenv("MASTER_ADDR", "a")
 			t.Setenv("MASTER_PORT", "1")
 		}
-		_, launch, err := Place(c.processes)
+		_, launch, err := Place(c.processes, c.plan)
 		if c.problem == "" && (err != nil || launch != c.launch) {
 			t.Errorf("%+v gives %d, %v", c, launch, err)
 		}

@@ -72,6 +72,7 @@ type watcher struct {
 	store   *torch.Store
 	end     func(error)
 	leaving atomic.Bool
+	heard   atomic.Pointer[Failure] // what another said, which is known when the store has gone
 }
 
 func (w *watcher) start(size int) {
@@ -102,16 +103,19 @@ func (w *watcher) start(size int) {
 
 // tick gives a sign of life, and returns the number of the next process's last one, or the failure of another.
 func (w *watcher) tick(mine, others string) (int64, error) {
-	_, err := w.store.Add(mine, 1)
-	failed, now := "", int64(0)
-	if err == nil {
-		failed, err = read(w.store, failedKey)
+	if _, err := w.store.Add(mine, 1); err != nil {
+		return 0, &Failure{Err: err}
 	}
-	if err == nil {
-		now, err = w.store.Add(others, 0)
+	if failed, err := read(w.store, failedKey); err != nil || failed != "" {
+		f := &Failure{failed, err}
+		if err == nil {
+			w.heard.Store(f)
+		}
+		return 0, f
 	}
-	if err != nil || failed != "" {
-		return now, &Failure{failed, err}
+	now, err := w.store.Add(others, 0)
+	if err != nil {
+		return 0, &Failure{Err: err}
 	}
 	return now, nil
 }
@@ -140,6 +144,9 @@ func (p *Peers) explain(err error) error {
 	p.store.Set(alarmKey, "1")
 	for deadline := time.Now().Add(p.silence + 2*brief); time.Now().Before(deadline); time.Sleep(beat / 2) {
 		failed, gone := read(p.store, failedKey)
+		if f := p.heard.Load(); gone != nil && f != nil {
+			return f
+		}
 		if gone != nil || failed != "" {
 			return &Failure{failed, gone}
 		}

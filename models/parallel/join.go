@@ -14,6 +14,9 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+// ncclInterface names the network interface that NCCL uses.
+const ncclInterface = "NCCL_SOCKET_IFNAME"
+
 // Join makes this process one of a group that trains together, and gives nil to one that is by itself. It waits until
 // all have come: five minutes after the last one came, or as long as silence allows where that is more, it is an error
 // that names who is missing. One that was started again after its group had begun waits for the end of that, which
@@ -25,6 +28,9 @@ func Join(ctx context.Context, e Environment, silence time.Duration, waiting fun
 	error) {
 	if e.Size == 0 {
 		return nil, nil
+	}
+	if e.LocalSize == e.Size && os.Getenv(ncclInterface) == "" {
+		os.Setenv(ncclInterface, "lo") // NCCL would listen at the machine's outer address
 	}
 	host, _ := os.Hostname()
 	p := &Peers{Share: e.Share, LocalRank: e.LocalRank, names: make([]string, e.Size)}
@@ -60,7 +66,7 @@ func Join(ctx context.Context, e Environment, silence time.Duration, waiting fun
 // come waits until all have come, to a group that has not begun.
 func (p *Peers) come(ctx context.Context, e Environment, name string, waiting func(rank int)) error {
 	for deadline := time.Now().Add(p.silence + 4*brief); ; time.Sleep(beat) {
-		err := p.open(e)
+		err := p.open(ctx, e, waiting)
 		if err == nil {
 			err = p.meet(ctx, name, waiting)
 		}
@@ -75,18 +81,24 @@ func (p *Peers) come(ctx context.Context, e Environment, name string, waiting fu
 // open connects to the store, and once more for the watcher. Where the store is not the launcher's, rank 0 serves it,
 // maybe later than others come: at the address by which they reach this machine or, where there is a token, behind a
 // gate there.
-func (p *Peers) open(e Environment) (err error) {
+func (p *Peers) open(ctx context.Context, e Environment, waiting func(rank int)) (err error) {
 	patience := max(p.silence, 10*time.Second)
+	host := e.Address
+	if !e.Served && (p.server || ownName(e)) {
+		host = localAddress(e)
+	}
+	at := net.JoinHostPort(host, strconv.Itoa(e.Port))
+	if !e.Served && !p.server {
+		if err := p.await(ctx, at, waiting); err != nil {
+			return err
+		}
+	}
 	connect := func(to **torch.Store, host string, port int, server bool) {
 		if err == nil {
 			*to, err = torch.OpenStore(host, port, server, e.Prefix, patience)
 		}
 	}
 	if e.Served || e.Token == "" {
-		host := e.Address
-		if p.server {
-			host = localAddress(e)
-		}
 		connect(&p.store, host, e.Port, p.server)
 		connect(&p.watcher.store, host, e.Port, false)
 		if err != nil && !e.Served && !p.server {
@@ -101,7 +113,7 @@ func (p *Peers) open(e Environment) (err error) {
 	if p.server {
 		connect(&p.store, loopback, 0, true)
 		if err == nil {
-			err = g.open(net.JoinHostPort(localAddress(e), strconv.Itoa(e.Port)), p.store.Port)
+			err = g.open(at, p.store.Port)
 		}
 		if err == nil {
 			connect(&p.watcher.store, loopback, p.store.Port, false)
@@ -111,11 +123,39 @@ func (p *Peers) open(e Environment) (err error) {
 	for _, store := range []**torch.Store{&p.store, &p.watcher.store} {
 		port := 0
 		if err == nil {
-			port, err = g.reach(net.JoinHostPort(e.Address, strconv.Itoa(e.Port)), patience)
+			port, err = g.reach(at, patience)
 		}
 		connect(store, loopback, port, false)
 	}
 	return err
+}
+
+// await waits until rank 0 listens at an address, as long as meet waits for the others.
+func (p *Peers) await(ctx context.Context, at string, waiting func(rank int)) error {
+	said := false
+	for begin := time.Now(); ; time.Sleep(beat) {
+		c, err := net.DialTimeout("tcp", at, brief)
+		if err == nil {
+			return c.Close()
+		}
+		waited := time.Since(begin)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case waited > p.late():
+			return fmt.Errorf("%w (%v)", p.absent(0), err)
+		case waited > brief && !said && waiting != nil:
+			waiting(0)
+			said = true
+		}
+	}
+}
+
+// late is how long a process waits for another to come.
+func (p *Peers) late() time.Duration { return max(p.silence, 5*time.Minute) }
+
+func (p *Peers) absent(rank int) error {
+	return fmt.Errorf("rank %d of %d has not come: see what it says, and start all of them again", rank, p.Size)
 }
 
 // errBegun says that a process comes to a group that all have joined.
@@ -154,8 +194,8 @@ func (p *Peers) meet(ctx context.Context, name string, waiting func(rank int)) e
 				last = time.Now()
 			case ctx.Err() != nil:
 				return p.fail(name + " was stopped by a signal before all had come")
-			case waited > max(p.silence, 5*time.Minute):
-				return fmt.Errorf("rank %d of %d has not come: see what it says, and start all of them again", r, p.Size)
+			case waited > p.late():
+				return p.absent(r)
 			case waited > brief && said != r && waiting != nil:
 				waiting(r)
 				said = r
@@ -179,10 +219,34 @@ func localAddress(e Environment) string {
 	if e.LocalSize == e.Size {
 		return loopback
 	}
-	c, err := net.Dial("udp", net.JoinHostPort(e.Address, fmt.Sprint(e.Port))) // sends nothing
+	from, to, err := route(net.JoinHostPort(e.Address, strconv.Itoa(e.Port)))
 	if err != nil {
 		return e.Address
 	}
+	if ownName(e) {
+		for _, outside := range []string{"192.0.2.1:9", "[2001:db8::1]:9"} { // of no machine: examples of documents
+			if from, _, err := route(outside); err == nil {
+				return from.String()
+			}
+		}
+		return to.String()
+	}
+	return from.String()
+}
+
+// ownName reports whether the store's host is this machine by a name that its table of hosts gives an address of the
+// loopback like 127.0.1.1, as Debian's does. Other machines know it by another address.
+func ownName(e Environment) bool {
+	_, to, err := route(net.JoinHostPort(e.Address, strconv.Itoa(e.Port)))
+	return err == nil && to.IsLoopback() && to.String() != loopback && !to.Equal(net.IPv6loopback)
+}
+
+// route gives this machine's address on the way to another, and that one's. It sends nothing.
+func route(address string) (from, to net.IP, err error) {
+	c, err := net.Dial("udp", address)
+	if err != nil {
+		return nil, nil, err
+	}
 	defer c.Close()
-	return c.LocalAddr().(*net.UDPAddr).IP.String()
+	return c.LocalAddr().(*net.UDPAddr).IP, c.RemoteAddr().(*net.UDPAddr).IP, nil
 }

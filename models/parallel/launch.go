@@ -77,9 +77,6 @@ func (l *launch) start(self string, args []string, rank, n int) error {
 		fmt.Sprint("LOCAL_RANK=", rank), fmt.Sprint("LOCAL_WORLD_SIZE=", n),
 		"MASTER_ADDR="+loopback, fmt.Sprint("MASTER_PORT=", l.store.Port), "TORCHELASTIC_USE_AGENT_STORE=True",
 		"TORCHELASTIC_RESTART_COUNT=0", launched+"=1")
-	if os.Getenv("NCCL_SOCKET_IFNAME") == "" {
-		c.Env = append(c.Env, "NCCL_SOCKET_IFNAME=lo") // it would listen at the machine's outer address
-	}
 	c.Stderr = &l.last[rank]
 	if rank == 0 {
 		c.Stdout, c.Stderr = os.Stdout, os.Stderr
@@ -137,9 +134,6 @@ func (l *launch) wait(signals <-chan os.Signal, grace time.Duration) (code int, 
 				said = fmt.Sprintf("rank %d (process %d) was ended by signal %d (%v): -resume goes on from the last "+
 					"checkpoint", rank, state.Pid(), int(status.Signal()), status.Signal())
 				l.store.First(failedKey, said)
-				if rank != 0 {
-					said = "" // rank 0 says it
-				}
 			} else if rank != 0 && codes[rank] <= 128 {
 				// It has told the others, where it came to know them.
 				now, err := l.store.First(failedKey,

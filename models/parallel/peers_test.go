@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,6 +67,15 @@ var scenes = map[string]func(t *testing.T, p *Peers) error{
 			return err
 		}
 		if p.Rank == 1 {
+			return errors.New("its disk is full")
+		}
+		return p.Barrier()
+	},
+	"broken first": func(_ *testing.T, p *Peers) error {
+		if err := p.Barrier(); err != nil {
+			return err
+		}
+		if p.Rank == 0 {
 			return errors.New("its disk is full")
 		}
 		return p.Barrier()
@@ -174,6 +185,89 @@ func TestPeers(t *testing.T) {
 				t.Errorf("%s: rank %d says %q, not %q", c.name, rank, text, want)
 			}
 		}
+	}
+}
+
+// The others know why rank 0 has gone, although the store that it served has gone as well.
+func TestServerFails(t *testing.T) {
+	l, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	said := playAt(t, "broken first", func() {}, fmt.Sprint("MASTER_PORT=", l.Addr().(*net.TCPAddr).Port))
+	for rank, text := range said {
+		if !strings.HasPrefix(text, "rank 0 on ") || !strings.HasSuffix(text, " failed: its disk is full") {
+			t.Errorf("rank %d says %q", rank, text)
+		}
+	}
+}
+
+// A process waits for the one that serves the store as for any other, and says so.
+func TestServerIsLate(t *testing.T) {
+	l, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	t.Setenv(ncclInterface, "")
+	stopped := errors.New("stopped")
+	ctx, stop := context.WithCancelCause(t.Context())
+	e := Environment{Share: share(1, 2), LocalSize: 2, Address: loopback, Port: l.Addr().(*net.TCPAddr).Port}
+	heard := -1
+	_, err = Join(ctx, e, time.Second, func(rank int) { heard = rank; stop(stopped) }, nil)
+	if err != stopped || heard != 0 {
+		t.Errorf("it waits for rank %d, and ends with %v", heard, err)
+	}
+	if on := os.Getenv(ncclInterface); on != "lo" {
+		t.Errorf("processes of one machine let NCCL listen on %q", on)
+	}
+	p := &Peers{Share: share(1, 2)}
+	address := l.Addr().String()
+	go func() {
+		time.Sleep(2 * beat)
+		if l, err := net.Listen("tcp", address); err == nil {
+			defer l.Close()
+			l.Accept()
+		}
+	}()
+	if err := p.await(t.Context(), address, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLocalAddress: where the table of hosts gives a machine's own name an address of the loopback, other machines do
+// not reach it there.
+func TestLocalAddress(t *testing.T) {
+	e := Environment{Share: share(0, 2), LocalSize: 1, Address: loopback, Port: 9}
+	if got := localAddress(e); got != loopback {
+		t.Errorf("the loopback is reached from %s", got)
+	}
+	e.Address = "127.0.1.1"
+	switch got := localAddress(e); {
+	case got == e.Address:
+		t.Skip("this machine reaches no other")
+	case net.ParseIP(got).IsLoopback():
+		t.Errorf("it listens at %s", got)
+	}
+	e.LocalSize = 2
+	if got := localAddress(e); got != loopback {
+		t.Errorf("processes of one machine meet at %s", got)
+	}
+}
+
+// Where two processes are killed, the last of them rank 0, somebody still says what happened.
+func TestLaunchSaysWhoWasKilled(t *testing.T) {
+	if os.Getenv(launched) != "" {
+		if os.Getenv("RANK") == "0" {
+			time.Sleep(beat)
+		}
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+	err := Launch(2, []string{"-test.run=^TestLaunchSaysWhoWasKilled$"}, 10*time.Second)
+	if err == nil || !strings.HasPrefix(err.Error(), "rank 1 (process ") ||
+		!strings.Contains(err.Error(), "was ended by signal 9") {
+		t.Errorf("it says %v", err)
 	}
 }
 

@@ -58,6 +58,17 @@ func (n TextNames) Count(d TextSettings, cache *corpus.Cache) (int, error) {
 	return whole.Source.Len(), err
 }
 
+// HoldsOutTest reports whether a part of the training text is to be the test text, which has no files.
+func (n TextNames) HoldsOutTest(d TextSettings) bool {
+	return len(n.Tests) == 1 && n.holdsOut(d, n.Tests[0], "test")
+}
+
+// holdsOut reports whether a part of the training text is to be the text of that name. One with another name than the
+// usual was asked for, and is not to be replaced.
+func (n TextNames) holdsOut(d TextSettings, name, usual string) bool {
+	return n.HeldOut > 0 && name == usual && !n.pair(d, name).Exists()
+}
+
 // split finds out which texts there are, and holds out of the training text what stands in for others.
 func (n TextNames) split(d TextSettings, cache *corpus.Cache) (train, valid corpus.PairName, tests []corpus.PairName,
 	said string, err error) {
@@ -65,10 +76,8 @@ func (n TextNames) split(d TextSettings, cache *corpus.Cache) (train, valid corp
 	for _, name := range n.Tests {
 		tests = append(tests, n.pair(d, name))
 	}
-	// A text by another name was asked for, and is not to be replaced.
-	noValid := n.Valid == "valid" && !valid.Exists()
-	noTest := slices.Equal(n.Tests, []string{"test"}) && !tests[0].Exists()
-	if n.HeldOut == 0 || !noValid && !noTest {
+	noValid, noTest := n.holdsOut(d, n.Valid, "valid"), n.HoldsOutTest(d)
+	if !noValid && !noTest {
 		return train, valid, tests, "", nil
 	}
 	total, err := n.Count(d, cache)

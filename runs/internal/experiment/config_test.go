@@ -212,6 +212,7 @@ func TestValidate(t *testing.T) {
 		"model.kind=awd-lstm,train.asgd=trigger,train.optimizer=sgd,train.ema_decay=0.5":    "train.ema_decay",
 		"model.kind=awd-lstm,train.asgd=trigger,train.optimizer=sgd,train.validate_every=9": "train.validate_every",
 		"model.kind=awd-lstm,train.asgd=epoch,train.optimizer=sgd":                          "train.asgd_epoch",
+		"model.kind=awd-lstm,train.asgd=finetune,train.optimizer=sgd,train.patience=2":      "train.patience = 0",
 		"train.optimizer=coupled-adam,objective.method=vmf,data.target_units=word,data.joint=false," +
 			"data.joint_codes=false,model.tying=decoder": "train.optimizer",
 		"train.patience_on=bleu,decode.validation_beam=0": "decode.validation_beam",

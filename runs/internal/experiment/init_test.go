@@ -202,8 +202,11 @@ func TestInitRefuses(t *testing.T) {
 	}
 	for _, args := range []string{"-init=FIRST -set=model.max_positions=2000", "-init=FIRST -set=model.width=96",
 		"-init=WORDS", "-init=FIRST -method=spectrum+adversarial", "-init=FIRST -set=data.pieces=300"} {
-		if _, err := Parse(testSpec(t), strings.Fields(place.Replace(args))); err != nil {
+		s, err := Parse(testSpec(t), strings.Fields(place.Replace(args)))
+		if err != nil {
 			t.Errorf("%s: %v", args, err)
+		} else if byWords := args == "-init=WORDS"; byWords != (s.Config.Train.PatienceOn == "bleu") {
+			t.Errorf("%s: %s chooses the best checkpoint", args, s.Config.Train.PatienceOn)
 		}
 	}
 }

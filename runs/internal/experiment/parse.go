@@ -78,7 +78,7 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 
 func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	var err error
-	if s.Place, s.Launch, err = parallel.Place(o.Processes); err != nil {
+	if s.Place, s.Launch, err = parallel.Place(o.Processes, o.Plan); err != nil {
 		return &command.UsageError{Err: err}
 	}
 	l, err := spec.layers(o, flags)
@@ -143,6 +143,11 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		}
 		s.note("-init: keeping the network, the tokenizer and the vocabulary of %s; train.learning_rate = %g",
 			s.Config.Train.Init, s.Config.Train.LearningRate)
+		if method.WordTargets && slices.Contains(l.taken(), "decode") {
+			s.chooseByWords() // the search is that run's
+		} else if method.WordTargets {
+			s.useNearestWords()
+		}
 	} else if err := s.useUnits(method.Needs); err != nil {
 		return err
 	}
@@ -209,7 +214,7 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet) (*layers, error) {
 	}
 	if run := hand.config.Run; run != "" && run != s.Name {
 		return nil, command.Usagef("%s is a configuration of runs/%s: use that command, or remove its key run",
-			o.Config, run)
+			cmp.Or(o.Config, hand.origin["run"]), run)
 	}
 	preset, chosen := cmp.Or(o.Preset, hand.config.Preset), ""
 	init := hand.config.Train.Init
@@ -220,7 +225,9 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet) (*layers, error) {
 		return nil, command.Usagef("preset %s trains another run's translator further: name that run with -init",
 			finetunePreset)
 	}
-	if d := hand.config.Data; preset == "" && d.Dir != "" && s.BySize != nil {
+	// It goes on with its own preset.
+	goesOn := o.Resume != "false" && o.Out != "" && files.Exists(filepath.Join(o.Out, ConfigFile))
+	if d := hand.config.Data; preset == "" && d.Dir != "" && s.BySize != nil && !goesOn {
 		if err := noData(d.Dir, hand.origin["data.dir"]); err != nil {
 			return nil, err
 		}
@@ -397,18 +404,24 @@ func (s *Settings) useUnits(method objectives.Needs) error {
 
 // useNearestWords makes the search of a method that aims at vectors the published one.
 func (s *Settings) useNearestWords() {
-	d, t := &s.Config.Decode, &s.Config.Train
+	d := &s.Config.Decode
 	if d.Beam > 1 && !s.byHand("decode.beam") {
 		d.Beam = 1
 		s.note("%s takes the nearest word at each step: decode.beam = 1", s.Config.Objective.Method)
 	}
-	if t.PatienceOn != "bleu" && d.ValidationBeam > 0 && !s.byHand("train.patience_on") {
-		// Regularised forms make outputs shorter than the density's best, so that it falls while words get better.
-		t.PatienceOn = "bleu"
-		s.note("the nearest words, not their density, choose the best checkpoint: train.patience_on = \"bleu\"")
-	}
+	s.chooseByWords()
 	if !d.Alignment && !s.byHand("decode.replace_unk") {
 		d.Alignment = true
 		s.note("unknown words are copied from the source: decode.replace_unk = true")
+	}
+}
+
+// chooseByWords has the translations choose the best checkpoint of a method that aims at vectors.
+func (s *Settings) chooseByWords() {
+	t := &s.Config.Train
+	if t.PatienceOn != "bleu" && s.Config.Decode.ValidationBeam > 0 && !s.byHand("train.patience_on") {
+		// Regularised forms make outputs shorter than the density's best, so that it falls while words get better.
+		t.PatienceOn = "bleu"
+		s.note("the nearest words, not their density, choose the best checkpoint: train.patience_on = \"bleu\"")
 	}
 }

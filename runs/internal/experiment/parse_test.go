@@ -271,6 +271,7 @@ func TestParseUsageErrors(t *testing.T) {
 		"-preset=huge":           `unknown preset "huge": runs/toy has sample, big, finetune`,
 		"-method=nil":            `there is no method "nil"`,
 		"-method=mle+spectrum":   "mle and spectrum do not join",
+		"-set=run=other":         "-set is a configuration of runs/other: use that command, or remove its key run",
 		"-set=model.kind=lstm":   `model.kind = "lstm" is no network: it wants one of transformer, attentional, awd-lstm`,
 		"-set=model.kind=qrnn":   `runs/toy trains a translator, and model.kind = "qrnn" is a language model`,
 		"-device=gpu":            `train.device = "gpu" is no device`,
@@ -387,6 +388,19 @@ func TestParseBySize(t *testing.T) {
 	if _, err := Parse(spec, append(args, "-train=none")); err == nil ||
 		!strings.Contains(err.Error(), "none.en: there is no such file; -train names it") {
 		t.Errorf("without the text: %v", err)
+	}
+	out, moved := t.TempDir(), t.TempDir() // to where the text of a run in French went
+	for path, text := range map[string]string{
+		filepath.Join(out, ConfigFile):   strings.Replace(s.Config.TOML(), `source = "en"`, `source = "fr"`, 1),
+		filepath.Join(moved, "train.fr"): "a\n", filepath.Join(moved, "train.de"): "a\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err = Parse(spec, []string{"-resume", "-out", out, "-data", moved})
+	if err != nil || s.Config.Data.Source != "fr" || s.Config.Preset != "big" || len(asked) != 1 {
+		t.Errorf("a resumed run: %v, asked of %v", err, asked)
 	}
 }
 

@@ -53,6 +53,13 @@ func (s *Settings) compare() error {
 			value := strings.Trim(d.New, `"`)
 			return command.Usagef("resuming would change %s: ask for it with -set %s=%s", d, d.Key, value)
 		}
+		if was, now := s.previous.Data, s.Config.Data; d.Key == "data.test" && !now.Sample {
+			was.Dir = now.Dir
+			if was.Names().HoldsOutTest(was.TextSettings) != now.Names().HoldsOutTest(now.TextSettings) {
+				return command.Usagef("a resumed run cannot change %s where data.held_out takes a test text without "+
+					"files out of the training text: start a new one with another -out, or leave the key as it was", d)
+			}
+		}
 		s.note("resuming changes %s", d)
 	}
 	return nil

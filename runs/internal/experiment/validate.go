@@ -55,6 +55,8 @@ func (c *Config) Validate() error {
 		"train.asgd keeps an average of its own: it wants train.ema_decay = 0 and train.average_last = 0")
 	refuse(averages && t.ASGD == "epoch" &&
 		t.ASGDEpoch == 0, `train.asgd = "epoch" needs train.asgd_epoch of at least 1`)
+	refuse(averages && t.ASGD == "finetune" && t.Patience > 0,
+		`train.asgd = "finetune" ends by train.asgd_patience: it wants train.patience = 0`)
 	refuse(averages && t.ValidateEvery > 0, "train.asgd goes by epochs: it wants train.validate_every = 0")
 	refuse(!language && t.PatienceOn == "bleu" && c.Decode.ValidationBeam == 0,
 		`train.patience_on = "bleu" needs BLEU in validation: decode.validation_beam is 0`)

@@ -112,6 +112,8 @@ func TestLayoutsOfACorpus(t *testing.T) {
 		!strings.Contains(e.stderr, "kept 180 of 180 sentence pairs") {
 		t.Errorf("it says\n%s", e.stderr)
 	}
+	run(t, folder, "-steps=8", "-out=alone", "-resume", "-test=train").fails(t, "another test text", 2,
+		`a resumed run cannot change data.test from ["test"] to ["train"] where data.held_out takes a test text`)
 }
 
 // A loss that is no longer a number stops the run before anything bad is saved, and the last good step is named.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
@@ -59,6 +60,35 @@ func TestInputNoiseOfTextOverSteps(t *testing.T) {
 	if weights := filepath.Join("checkpoints", fmt.Sprint("step-", 2*each), "model.safetensors"); read(t, folder, "epochs",
 		weights) == read(t, folder, "level", weights) {
 		t.Error("the noise does not fall")
+	}
+}
+
+// drawnEpochs are updates whose epochs have these numbers of them, and then one each.
+type drawnEpochs struct {
+	updates
+	of []int
+}
+
+func (u drawnEpochs) Count(epochs int) (all int) {
+	for i := range epochs {
+		all++
+		if i < len(u.of) {
+			all += u.of[i] - 1
+		}
+	}
+	return all
+}
+
+// TestEpochsOfDrawnLengths: noise falls over the epochs that the updates begin, also where those differ in length.
+func TestEpochsOfDrawnLengths(t *testing.T) {
+	for _, c := range []struct {
+		of    []int
+		steps int
+		want  int
+	}{{[]int{9, 11, 11}, 31, 3}, {[]int{11, 9, 9}, 29, 3}, {[]int{11, 9, 9}, 21, 3}, {[]int{10, 10}, 1, 1}} {
+		if got := epochsOf(experiment.Train{Steps: c.steps}, drawnEpochs{of: c.of}); got != c.want {
+			t.Errorf("%d updates begin %d epochs of %v, not %d", c.steps, got, c.of, c.want)
+		}
 	}
 }
 

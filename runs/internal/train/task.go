@@ -80,7 +80,14 @@ type updates interface {
 func epochsOf(c experiment.Train, u updates) int {
 	if c.Epochs == 0 && c.Steps > 0 {
 		each := u.Count(1)
-		return (c.Steps + each - 1) / each
+		n := (c.Steps + each - 1) / each
+		for u.Count(n) < c.Steps { // with drawn lengths epochs differ
+			n++
+		}
+		for n > 1 && u.Count(n-1) >= c.Steps {
+			n--
+		}
+		return n
 	}
 	return c.Epochs
 }
