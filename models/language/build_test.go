@@ -82,13 +82,18 @@ func TestMixtureOfAllNetworks(t *testing.T) {
 		}
 	}
 	torch.Test(t, func() {
-		m, err := language.New(settings("qrnn", 5, "mle"), fewWords(24), device)
-		if err == nil {
-			m.Free()
-		}
-		const want = "make the two equal, or join the method with mos, or set model.last_hidden = 0"
-		if err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("a softmax of states that are narrower than word vectors: %v, want %s", err, want)
+		for method, want := range map[string]string{
+			"mle":      ": make the two equal, or join the method with mos, or set model.last_hidden = 0",
+			"adaptive": ": make the two equal, or set model.last_hidden = 0",
+			"headless": ": make the two equal, or set model.last_hidden = 0",
+		} {
+			m, err := language.New(settings("qrnn", 5, method), fewWords(24), device)
+			if err == nil {
+				m.Free()
+			}
+			if err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%s of states that are narrower than word vectors: %v, want %s", method, err, want)
+			}
 		}
 	})
 }

@@ -45,7 +45,20 @@ func TestCancel(t *testing.T) {
 	o := language.SampleOptions{Words: 200, Temperature: 1}
 	before := sample(t, m, "three", o)
 	for name, call := range map[string]func(ctx context.Context) error{
-		"Score": func(ctx context.Context) error { _, err := m.Score(ctx, text); return err },
+		"Score": func(ctx context.Context) error {
+			score, err := m.Score(ctx, text)
+			if err != nil && score != (language.Score{}) {
+				t.Errorf("an error and the score %+v", score)
+			}
+			return err
+		},
+		"Predict": func(ctx context.Context) error {
+			p, err := m.Predict(ctx, text, 3)
+			if err != nil && (p.Words != nil || p.Next != nil) {
+				t.Errorf("an error and %d words", len(p.Words))
+			}
+			return err
+		},
 		"Sample": func(ctx context.Context) error {
 			text, err := m.Sample(ctx, "three", o)
 			if err != nil && text != "" {

@@ -54,6 +54,22 @@ func withGPT(t *testing.T, s language.Settings, body func(m *language.Model, ids
 	})
 }
 
+// TestContextsOfBlocks: hidden states come in whole blocks of a column, and are no more than that beyond the number
+// asked for.
+func TestContextsOfBlocks(t *testing.T) {
+	withGPT(t, gptSettings(), func(m *language.Model, ids []int32) {
+		for asked, want := range map[int]int{1: 8, 10: 16, 100: 104, 1000: 880} {
+			c, err := m.Contexts(slices.Repeat(ids, 20), asked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := len(c.Targets); got != want {
+				t.Errorf("%d states where %d are asked for, not %d", got, asked, want)
+			}
+		}
+	})
+}
+
 // after gives the log-probabilities of the token after some, read as a chunk of its own.
 func after(m *language.Model, ids []int32) []float32 {
 	chunk := models.Chunk{Time: len(ids), Columns: 1}

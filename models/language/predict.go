@@ -59,7 +59,10 @@ func (m *Model) Predict(ctx context.Context, text string, top int) (p Prediction
 		p.Next = m.best(scores, top)
 		return nil
 	})
-	return p, err
+	if err != nil {
+		return Prediction{}, err
+	}
+	return p, nil
 }
 
 // predict fills in the losses of words, which follow ids[0], and gives the log-probabilities of the word behind them.

@@ -123,15 +123,22 @@ func (m *Model) read(text corpus.Columns, first, last, rows int,
 // contextColumns are the places of a text that contexts are taken from.
 const contextColumns = 20
 
-// Contexts are hidden states of a text, n of them or up to a chunk more, from places at equal distances.
+// Contexts are hidden states of a text, n of them or up to a chunk of a column more, from places at equal distances.
 func (m *Model) Contexts(ids []int32, n int) (*measures.Contexts, error) {
-	text, err := corpus.NewColumns(ids, max(1, min(contextColumns, len(ids)/2)), "the text", "nothing")
+	columns := max(1, min(contextColumns, len(ids)/2))
+	rows := m.rows(columns)
+	if m.kind.blocks || m.kind.seesChunks { // its chunks are as long as they are
+		columns = max(1, min(columns, (n+rows-1)/rows))
+	} else {
+		rows = max(1, min(rows, (n+columns-1)/columns))
+	}
+	text, err := corpus.NewColumns(ids, columns, "the text", "nothing")
 	if err != nil {
 		return nil, err
 	}
 	c := measures.NewContexts(models.LastNorm(m.Network))
 	torch.NoGrad(func() {
-		m.read(text, 0, text.Count, m.rows(text.Count), func(states torch.States, targets torch.Tensor) bool {
+		m.read(text, 0, text.Count, rows, func(states torch.States, targets torch.Tensor) bool {
 			c.Add(states.Hidden, m.Output.NLL(states, targets), targets)
 			return len(c.Targets) < n
 		})
@@ -166,7 +173,10 @@ func (m *Model) Score(ctx context.Context, text string) (score Score, err error)
 		})
 		return context.Cause(ctx)
 	})
-	return score, err
+	if err != nil {
+		return Score{}, err
+	}
+	return score, nil
 }
 
 // losses hands the clean loss of each word of a text of one column to visit, in order, until ctx is cancelled.

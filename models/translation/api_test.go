@@ -146,8 +146,9 @@ var (
 	closely      = cmp.Options{errorsByText, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-5 })}
 )
 
-// A translation does not depend on what shares its batch, nor on the sizes of batches. A Transformer's does not with
-// weights of eight bits in the last bit of its score, nor with AVX-512; float32's products of AVX2 round by their rows.
+// A translation does not depend on what shares its batch, nor on the sizes of batches. A Transformer's with relu and a
+// plain softmax does not in the last bit of its score with weights of eight bits, nor with AVX-512; other products, and
+// float32's of AVX2, round by their rows.
 func TestLinesAreIndependent(t *testing.T) { eachNetwork(t, linesAreIndependent) }
 
 // The same for the published width, whose sums oneDNN cuts into blocks. Its weights mean nothing.

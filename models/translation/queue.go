@@ -175,7 +175,7 @@ func (s *Server) do(j *job, write func(at place, list []found, err error)) error
 		select {
 		case a := <-j.found:
 			if a.failed != nil {
-				return a.failed
+				return cause(j.ctx, a.failed)
 			}
 			write(a.place, a.list, a.err)
 		case <-j.ctx.Done():

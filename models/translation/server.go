@@ -292,8 +292,8 @@ func (s *Server) Reload() error {
 	return models.ErrClosed
 }
 
-// Close lets calls that have begun end, and then gives back what the server holds. Later calls get [models.ErrClosed],
-// and so do those that have not ended when ctx is cancelled; Close returns its cause then.
+// Close lets calls whose sentences are in the queue end, and then gives back what the server holds. Later calls get
+// [models.ErrClosed], and so do those that have not ended when ctx is cancelled; Close returns its cause then.
 func (s *Server) Close(ctx context.Context) (err error) {
 	s.mu.Lock()
 	first := !s.closing

@@ -38,8 +38,9 @@ type (
 		Values    []record.Number `json:"values"` // by seed
 		T         *jsonT          `json:"difference"`
 	}
-	// jsonT is a mean difference with its 95 % interval and p, of how many blocks it is, or of how many seeds that both
-	// rows have, and, over seeds, the degrees of freedom and what they can see.
+	// jsonT is a mean difference with its 95 % interval and p, of how many blocks it is, or how many seeds both rows
+	// have (the test over seeds uses those of one row as well), and, over seeds, the degrees of freedom and what they
+	// can see.
 	jsonT struct {
 		Mean record.Number `json:"mean"`
 		Low  record.Number `json:"low"`

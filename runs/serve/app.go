@@ -213,6 +213,8 @@ func (a *app) find(source, target, name string) (found *model, err error) {
 		}
 	}
 	switch {
+	case len(known) == 0 && name == "":
+		return nil, request.Invalid("this server has no translator: POST /predict asks its language models")
 	case len(known) == 0:
 		return nil, request.Invalid("there is no translator named %s", name)
 	case !auto && !known[strings.ToLower(source)]:

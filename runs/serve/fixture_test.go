@@ -89,11 +89,17 @@ func started(t *testing.T, args ...string) *app {
 // listening serves an app until the test ends, or stop is called, which gives serve's error.
 func listening(t *testing.T, a *app) (address string, stop func() error) {
 	t.Helper()
+	return listeningFor(t, a, make(chan os.Signal, 1))
+}
+
+// listeningFor is listening with a channel for the signals that stop the server.
+func listeningFor(t *testing.T, a *app, signals chan os.Signal) (address string, stop func() error) {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
+	ended := make(chan error, 1)
 	reload := make(chan os.Signal, 1)
 	signal.Notify(reload, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(reload) })

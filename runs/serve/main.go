@@ -200,6 +200,9 @@ func (a *app) drain(server *http.Server, stop <-chan os.Signal) error {
 		defer cancel()
 		server.Shutdown(last)
 		server.Close()
+		if errors.Is(err, context.Canceled) {
+			return errors.New("some requests were not answered when a second signal came")
+		}
 		return fmt.Errorf("some requests were not answered within %s: raise -grace", a.flags.grace)
 	}
 	a.log.Info("stopped")

@@ -108,6 +108,28 @@ func TestGrace(t *testing.T) {
 	}
 }
 
+// TestSecondSignal: it ends the server at once, and the error does not speak of the grace.
+func TestSecondSignal(t *testing.T) {
+	a := started(t, "-grace", "1m")
+	signals := make(chan os.Signal, 2)
+	address, stop := listeningFor(t, a, signals)
+	release := holdTorch(t)
+	answer := make(chan any)
+	go func() {
+		_, x, _ := ask(t, http.DefaultClient, "http://"+address+"/predict", formType, "q=")
+		answer <- x
+	}()
+	eventually(t, "a prediction waits", func() bool { return len(a.models[1].predictor.turn) == 1 })
+	signals <- os.Interrupt
+	stopped := make(chan error)
+	go func() { stopped <- stop() }()
+	<-answer
+	release()
+	if err := <-stopped; err == nil || err.Error() != "some requests were not answered when a second signal came" {
+		t.Error(err)
+	}
+}
+
 // TestHangup: SIGHUP comes while 64 requests wait. They are answered by the model that they came for, and later ones by
 // what has come into its folder; a folder that cannot be read leaves that model in place.
 func TestHangup(t *testing.T) {
@@ -219,7 +241,7 @@ func TestBusy(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	status, answer, h := ask(t, server.Client(), server.URL+"/translate", jsonType, body)
-	if status != 429 || h.Get("Retry-After") == "" || !strings.Contains(says(answer), "2 sentences are waiting") {
+	if status != 429 || h.Get("Retry-After") == "" || !strings.Contains(says(answer), "queue is full with 2 waiting") {
 		t.Errorf("%d %s, Retry-After %q", status, says(answer), h.Get("Retry-After"))
 	}
 	if status, answer, _ := ask(t, server.Client(), server.URL+"/ready", "", ""); status != 503 {
@@ -254,7 +276,7 @@ func TestBusyLanguageModel(t *testing.T) {
 	}
 	eventually(t, "two wait behind one", func() bool { return p.waiting() == 2 && len(p.turn) == 1 })
 	status, answer, h := ask(t, server.Client(), server.URL+"/predict", formType, "q=")
-	if status != 429 || h.Get("Retry-After") != "1" || !strings.Contains(says(answer), "2 sentences are waiting") {
+	if status != 429 || h.Get("Retry-After") != "1" || !strings.Contains(says(answer), "queue is full with 2 waiting") {
 		t.Errorf("%d %s, Retry-After %q", status, says(answer), h.Get("Retry-After"))
 	}
 	if status, answer, _ := ask(t, server.Client(), server.URL+"/ready", "", ""); status != 503 {
