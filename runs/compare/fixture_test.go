@@ -122,7 +122,7 @@ func fewRuns(t *testing.T) (folder string) {
 					c.Train.LearningRate = 0.01
 					c.Objective.Set("gamma", 3)
 					r["code"] = map[string]any{"commit": "fedcba9876543210", "dirty": true}
-					r["data"] = map[string]any{"sha256": map[string]string{"test.de": "bb"}}
+					r["data"] = map[string]any{"sha256": map[string]string{"test.de": "bb", "valid.de": "cc"}}
 					r["updates"] = 90
 				}})
 		}

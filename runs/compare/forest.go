@@ -17,6 +17,7 @@ import (
 	"github.com/aperture-ml/aperture/runs/compare/significance"
 	"github.com/aperture-ml/aperture/runs/internal/chart"
 	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
 // scored are the scores over seeds of one measure, as a file of -csv has them.
@@ -83,11 +84,12 @@ func (s *scored) against(control string) (significance.Fit, bool) {
 	return significance.Linear(s.values, at, 0.05), true
 }
 
-// lossOfTest is a measure that a forest plot shows: the whole loss of a test text.
-var lossOfTest = regexp.MustCompile(`^test\.(.+)\.nll$`)
+// lossOfTest is a measure that a forest plot shows: the whole loss of a test text, as it is or by another evaluation.
+var lossOfTest = regexp.MustCompile(`^test\.(.+?)(?:\.(` + strings.Join(record.Evaluations, "|") + `))?\.nll$`)
 
 // forest draws, for each test text of files of -csv and each method, the difference of the loss to the control's, with
-// the interval of 95 % over seeds, not corrected for the number of methods. A text is named after the file's folder.
+// the interval of 95 % over seeds, not corrected for the number of methods. A text is named after the file's folder,
+// and where a file has several with its own name too.
 func forest(paths []string, control string) (*chart.Chart, error) {
 	drawing := chart.New("Test loss: difference to "+control+", 95 % over seeds", "nats a token; left of 0 is better", "")
 	type line struct {
@@ -104,7 +106,12 @@ func forest(paths []string, control string) (*chart.Chart, error) {
 		if err != nil {
 			return nil, err
 		}
-		folder := filepath.Base(filepath.Dir(absolute))
+		folder, texts := filepath.Base(filepath.Dir(absolute)), map[string]bool{}
+		for _, s := range all {
+			if name := lossOfTest.FindStringSubmatch(s.measure); name != nil {
+				texts[name[1]] = true
+			}
+		}
 		for _, s := range all {
 			name := lossOfTest.FindStringSubmatch(s.measure)
 			fit, found := s.against(control)
@@ -117,8 +124,11 @@ func forest(paths []string, control string) (*chart.Chart, error) {
 				}
 			}
 			text := folder
-			if strings.HasSuffix(name[1], ".dynamic") {
-				text += ", dynamic"
+			if len(texts) > 1 {
+				text += " " + name[1]
+			}
+			if name[2] != "" {
+				text += ", " + name[2]
 			}
 			for k, c := range fit.Contrasts {
 				if s.methods[k] != control && !math.IsNaN(c.Low) {

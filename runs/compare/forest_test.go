@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestCommittedForest: the pictures of differences are what -forest makes of the scores beside them.
@@ -44,6 +46,27 @@ func TestForestNamesTheFolder(t *testing.T) {
 	write(t, "all.csv", "method,measure,values\nmle,test.x.nll,1 2\ncosreg,test.x.nll,2 3\n")
 	if drawing, err := forest([]string{"all.csv"}, "mle"); err != nil || drawing.Y.Places[0] != "ptb: cosreg (2)" {
 		t.Errorf("%v, %q", err, drawing.Y.Places)
+	}
+}
+
+// TestForestTellsTextsApart: each line says of which text it is, and by which evaluation.
+func TestForestTellsTextsApart(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "ptb")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path, text := filepath.Join(folder, "all.csv"), "method,measure,values\n"
+	for _, measure := range []string{"test.x.nll", "test.x.cache.nll", "test.x.dynamic.nll", "test.y.nll"} {
+		text += "mle," + measure + ",1 2\ncosreg," + measure + ",2 3\n"
+	}
+	write(t, path, text)
+	drawing, err := forest([]string{path}, "mle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"ptb y: cosreg (2)", "ptb x, dynamic: cosreg (2)", "ptb x, cache: cosreg (2)", "ptb x: cosreg (2)"}
+	if diff := cmp.Diff(want, drawing.Y.Places); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -174,12 +174,18 @@ func (r *row) fairness(control *row) (notes []string) {
 				note("its %s is another text", file)
 			}
 		}
+		for _, file := range slices.Sorted(maps.Keys(b.results.Data.SHA256)) {
+			if _, there := a.results.Data.SHA256[file]; !there {
+				note("it read %s, and %s did not", file, control.name)
+			}
+		}
 		if x, y := a.results.Updates, b.results.Updates; x != y && a.keys["train.steps"] == b.keys["train.steps"] &&
 			a.keys["train.epochs"] == b.keys["train.epochs"] {
 			note("it stopped after %d updates, and %s after %d", y, control.name, x)
 		}
 		if x, y := control.seeds(), r.seeds(); !slices.Equal(x, y) {
-			note("it has the seeds %s, and %s the seeds %s: tests use those of both", list(y), control.name, list(x))
+			note("it has the seeds %s, and %s the seeds %s: tests over seeds use all, other tests those of both",
+				list(y), control.name, list(x))
 		}
 	}
 	for _, with := range record.Evaluations {

@@ -25,6 +25,12 @@ func dry(s *search, folder string, out, log io.Writer) error {
 		return err
 	}
 	w.folder = folder
+	path := filepath.Join(folder, searchFile)
+	if before, err := os.ReadFile(path); err == nil {
+		if err := same(string(before), path, s); err != nil {
+			return err
+		}
+	}
 	if err := w.follow(); err != nil {
 		return err
 	}
@@ -48,7 +54,8 @@ func dry(s *search, folder string, out, log io.Writer) error {
 			fmt.Fprintln(out, program, command.ShellLine(append(j.args, "-out="+j.folder)...))
 		}
 	}
-	later, count := w.remaining(1)
+	later, _ := w.remaining(1)
+	_, count := w.remaining(w.stages())
 	fmt.Fprintf(out, "\n%d trials of each of %d methods, of which %d are to be trained", w.left(0), len(w.Methods),
 		trials)
 	for stage := 1; stage < w.stages(); stage++ {

@@ -375,7 +375,8 @@ func TestDryRunRunsNothing(t *testing.T) {
 	for search, want := range map[string]string{
 		"search = \"random\"": "8 trials of each of 1 methods, of which 8 are to be trained",
 		"search = \"halving\"\nargs = [\"-set\", \"train.steps=90\"]": "then the best 3 of each go on to 30 " +
-			"steps",
+			"steps; then the best 1 of each go on to 90 steps.\nThen the best of each method by the validation loss " +
+			"is trained with the seeds 1 to 3 and tested: 3 more runs.\n",
 		"search = \"halving\"\nargs = [\"-set=model.width=9\"]": "set train.steps or train.epochs in " +
 			"args",
 		"search = \"halving\"\nargs = [\"-set=train.epochs=9\", \"-set=model.input_noise=0.1\"]": "then the best 3 " +

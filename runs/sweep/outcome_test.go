@@ -30,7 +30,19 @@ train.learning_rate = [0.01, 0.001]`
 			t.Fatal(err)
 		}
 	}
-	table, _, err = swept(t, searchText(t, `score = "bleu"`, lines), "-out", out, "-table")
+	byBLEU := searchText(t, `score = "bleu"`, lines)
+	_, _, err = swept(t, byBLEU, "-out", out, "-table")
+	if err == nil || !strings.Contains(err.Error(), "changes score") {
+		t.Errorf("another file than the sweep's: %v", err)
+	}
+	text, err := os.ReadFile(byBLEU)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(out, searchFile), text, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, _, err = swept(t, byBLEU, "-out", out, "-table")
 	if want = "| 31.5000 | train.learning_rate=0.01 |"; err != nil || !strings.Contains(table, want) {
 		t.Errorf("%v: the table lacks %q:\n%s", err, want, table)
 	}

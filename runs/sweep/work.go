@@ -58,8 +58,13 @@ type sweep struct {
 
 // look opens a sweep for reading, which may be at work elsewhere.
 func look(s *search, folder string) (*sweep, error) {
-	if _, err := os.Stat(filepath.Join(folder, searchFile)); err != nil {
+	path := filepath.Join(folder, searchFile)
+	before, err := os.ReadFile(path)
+	if err != nil {
 		return nil, fmt.Errorf("%s holds no sweep: name its folder with -out", folder)
+	}
+	if err := same(string(before), path, s); err != nil {
+		return nil, err
 	}
 	w := &sweep{search: s, folder: folder, list: s.trials(), log: io.Discard}
 	return w, w.follow()
