@@ -95,9 +95,13 @@ func whole(x float64, unknown bool) string {
 	return strconv.FormatFloat(x, 'f', 0, 64)
 }
 
-// writeVec writes the matrix as .vec text.
+// writeVec writes the matrix as .vec text, whose readers take a space for the end of a word.
 func (s *subject) writeVec(path string) error {
-	return writeFile(path, func(w *bufio.Writer) { s.list().Write(w) })
+	l := s.list()
+	for i, word := range l.Words {
+		l.Words[i] = strings.ReplaceAll(word, " ", "_")
+	}
+	return writeFile(path, func(w *bufio.Writer) { l.Write(w) })
 }
 
 // writeFile writes a file whole or not at all.

@@ -65,6 +65,11 @@ func TestForeignCheckpoint(t *testing.T) {
 		if got := measured(t, vec); got["frobenius"].(float64) != math.Sqrt(19.25) {
 			t.Errorf("what -vec wrote has the norm %v", got["frobenius"])
 		}
+		unnamed := filepath.Join(out, "unnamed.vec")
+		measured(t, filepath.Join(folder, "two.safetensors"), "-vec", unnamed)
+		if text, err := os.ReadFile(unnamed); err != nil || !strings.HasPrefix(string(text), "4 2\nrow_0 1 2\n") {
+			t.Errorf("rows without names: %q, %v", text, err)
+		}
 		if got := measured(t, filepath.Join(folder, "two.safetensors"), "-vocab", full); got["vocabulary"] != 4.0 {
 			t.Errorf("there are %v rows", got["vocabulary"])
 		}

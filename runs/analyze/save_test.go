@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestGroups(t *testing.T) {
 		p := &record.Picture{}
 		group(p, order, ones, ranks)
 		if p.Ranks[0] != 1 || len(p.Ranks) > 40 || math.Abs(p.Norms[len(p.Norms)-1]-1) > 1e-4 ||
-			p.Ranks[len(p.Ranks)-1] > float64(n) {
+			p.Ranks[len(p.Ranks)-1] > float64(n) || !slices.Equal(p.Cosines, p.Ranks) {
 			t.Errorf("%d words: %v", n, p.Ranks)
 		}
 	}

@@ -359,8 +359,14 @@ func (s *subject) scaleTo(frobenius float64) {
 	}
 	if squares > 0 {
 		s.scale = frobenius / math.Sqrt(squares)
-		s.w = s.w.MulScalar(s.scale)
+		s.replace(s.w.MulScalar(s.scale))
 	}
+}
+
+// replace puts another matrix in place of the subject's, which is freed.
+func (s *subject) replace(w torch.Tensor) {
+	torch.Free(s.w)
+	s.w = w
 }
 
 // order lists the rows that stand for words, by falling frequency.

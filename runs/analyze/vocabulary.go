@@ -42,7 +42,7 @@ func (s *subject) nameRows(path, where string, only bool) error {
 		return fmt.Errorf("%s names %d of the %d rows of %s: where the others only fill the matrix up, leave them "+
 			"out with -named-only", path, len(named), rows, where)
 	}
-	s.w = s.w.IndexSelect(0, torch.FromInt64s(named, torch.CPU, int64(len(named))))
+	s.replace(s.w.IndexSelect(0, torch.FromInt64s(named, torch.CPU, int64(len(named)))))
 	s.word = func(row int) string { return words[named[row]] }
 	return nil
 }

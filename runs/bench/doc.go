@@ -25,8 +25,8 @@
 // that installs it; the others are measured all the same, and the exit code is then 1.
 //
 // -device cuda has both sides of translation, objectives, lm and layers work on a GPU, in full float32 where no row
-// says bfloat16. A piece then ends when the GPU has done it, memory is that of the tensors on it, and outside_products
-// is not known.
+// says bfloat16. The rows against CTranslate2 are for the CPU alone. A piece then ends when the GPU has done it, memory
+// is that of the tensors on it, and outside_products is not known.
 //
 // # Suites
 //

@@ -19,7 +19,7 @@ type options struct {
 	Only      string `flag:"only" help:"measure the rows whose name matches this regular <EXPRESSION>"`
 	Pairs     int    `flag:"pairs" default:"7" range:"[1,inf)" help:"pairs of measurements for a ratio; one of fewer than 7 does not count"`
 	ISA       string `flag:"isa" choice:"avx2 avx512 default" help:"instruction <SET> that both sides keep to: avx2, avx512, or default for what each chooses by itself (default: what APERTURE_ISA says)"`
-	Device    string `flag:"device" default:"cpu" help:"<DEVICE> of both sides in the suites translation, objectives, lm and layers: cpu or cuda[:N]"`
+	Device    string `flag:"device" default:"cpu" help:"<DEVICE> of both sides in the suites translation (but for those against CTranslate2), objectives, lm and layers: cpu or cuda[:N]"`
 	Threads   int    `flag:"threads" default:"2" range:"[1,inf)" help:"threads of both sides in the suites translation, objectives, lm and layers; the others have their own"`
 	Positions int64  `flag:"positions" range:"[1,inf)" help:"positions that method/mos scores at a time: its peer needs 7 MB for each"`
 	LoadPairs int    `flag:"load-pairs" default:"5000000" range:"[1000,inf)" help:"sentence pairs of the rows of load that have no peer; their text is made once, in the user's cache"`

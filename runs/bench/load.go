@@ -29,10 +29,9 @@ func loadRows() []row {
 	} {
 		rows = append(rows, row{"load/" + measured[0], measured[1], func(b *bench, r *race) error {
 			r.alone = func() (f figure, err error) {
-				if b.loads == nil {
-					if b.loads, err = b.measureLoads(); err != nil {
-						return f, err
-					}
+				b.measuring.Do(func() { b.loads, b.unloaded = b.measureLoads() })
+				if b.unloaded != nil {
+					return f, b.unloaded
 				}
 				f = b.loads[measured[0]]
 				f.remark = fmt.Sprintf("%d pairs%s", b.LoadPairs, f.remark)

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,6 +35,26 @@ func TestLoads(t *testing.T) {
 	err := printTable(&table, []result{{Name: "load/heap", Ours: 200, Unit: "MB", Config: "3000 pairs"}})
 	if err != nil || !strings.Contains(table.String(), line) {
 		t.Errorf("%v; the table is\n%s", err, table.String())
+	}
+}
+
+// What hinders one row of load hinders all that are measured together, and is tried once.
+func TestLoadsFail(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CACHE_HOME", file)
+	b := fake(t, t.Context(), "")
+	var log strings.Builder
+	b.log, b.LoadPairs = &log, 10
+	for _, r := range loadRows()[2:] {
+		if got, err := b.measure(r); !errors.Is(err, syscall.ENOTDIR) {
+			t.Errorf("%s gives %+v, %v", r.name, got, err)
+		}
+	}
+	if n := strings.Count(log.String(), "making or finding"); n != 1 {
+		t.Errorf("the text is looked for %d times", n)
 	}
 }
 

@@ -19,6 +19,18 @@ import (
 
 var tinyNetwork = network{40, 8, 16, 2, 1, 64, fullBatches, false, false}
 
+// Nothing races a GPU against CTranslate2 on the CPU.
+func TestCTranslate2OnTheCPU(t *testing.T) {
+	for _, work := range []func(b *bench, r *race) error{
+		tinyNetwork.translating("float32", 2), tinyNetwork.translatingAlone("int8", 40),
+	} {
+		err := work(&bench{}, &race{device: "cuda:0"})
+		if err == nil || !strings.Contains(err.Error(), "CTranslate2 is raced on the CPU alone") {
+			t.Errorf("it says %v", err)
+		}
+	}
+}
+
 func TestTrainerLearns(t *testing.T) {
 	for _, method := range []string{"mle", "spectrum"} {
 		torch.Test(t, func() {

@@ -7,6 +7,10 @@ package main
 
 import (
 	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/torch"
@@ -43,5 +47,28 @@ func TestPeers(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestPeersGPTTrain: nanoGPT's recipe, which no row races, trains on a text and tells its loss.
+func TestPeersGPTTrain(t *testing.T) {
+	folder := t.TempDir()
+	text := filepath.Join(folder, "text")
+	if err := os.WriteFile(text, []byte(strings.Repeat("a cat sat on the mat\n", 100)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	python := func(args ...string) string {
+		out, err := exec.Command(interpreter(), args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	python("-c", "import sys, tokenizers; t = tokenizers.ByteLevelBPETokenizer(); "+
+		"t.train([sys.argv[1]], vocab_size=270); t.save_model(sys.argv[2])", text, folder)
+	const minutes, threads = "0.01", "1"
+	out := python("peer/gpt_train.py", folder, text, text, minutes, threads)
+	if !strings.Contains(out, "updates; test loss ") {
+		t.Errorf("it says %s", out)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/torch"
@@ -68,7 +69,10 @@ type bench struct {
 	log    io.Writer
 	folder string // temporary: the peers' programs and what they read
 	corpus *preparedText
-	loads  loads
+
+	measuring sync.Once // of loads, or why they cannot be measured
+	loads     loads
+	unloaded  error
 }
 
 func newBench(ctx context.Context, o options, log io.Writer) (*bench, error) {

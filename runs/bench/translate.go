@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -47,7 +48,10 @@ func (n network) translating(compute string, parts int) func(b *bench, r *race) 
 		s := search{name: "PyTorch", program: "translate_beam.py", config: map[string]any{"heads": n.heads},
 			ends: ends{"decoder.embed_tokens.weight", 2.5, 0}, parts: parts}
 		if compute != "" {
-			s = n.besideCTranslate2(compute, parts)
+			var err error
+			if s, err = n.besideCTranslate2(r, compute, parts); err != nil {
+				return err
+			}
 		}
 		r.config = n.size()
 		return b.searching(r, n.model("mle"), s)
@@ -58,17 +62,24 @@ func (n network) translating(compute string, parts int) func(b *bench, r *race) 
 // takes 20 of the first sentences.
 func (n network) translatingAlone(compute string, most int) func(b *bench, r *race) error {
 	return func(b *bench, r *race) error {
-		s := n.besideCTranslate2(compute, most/20)
+		s, err := n.besideCTranslate2(r, compute, most/20)
+		if err != nil {
+			return err
+		}
 		s.most, s.alone, s.config["alone"] = most, true, true
 		r.config = n.size()
 		return b.searching(r, n.model("mle"), s)
 	}
 }
 
-func (n network) besideCTranslate2(compute string, parts int) search {
+func (n network) besideCTranslate2(r *race, compute string, parts int) (search, error) {
+	if !r.onHost() {
+		return search{}, errors.New("CTranslate2 is raced on the CPU alone: leave out -device, or name other rows " +
+			"with -only")
+	}
 	return search{name: "CTranslate2", program: "translate_ctranslate2.py",
 		config: map[string]any{"heads": n.heads, "compute": compute, "pieces": parts},
-		ends:   ends{"decoder.embed_tokens.weight", 1, 4}, int8: compute == "int8", parts: parts}
+		ends:   ends{"decoder.embed_tokens.weight", 1, 4}, int8: compute == "int8", parts: parts}, nil
 }
 
 // ends makes sentences end. With random weights an end of sentence is one word of many, and no sentence would end

@@ -166,6 +166,10 @@ func (e *evaluation) static() (*record.Evaluation, error) {
 		count, key := c.TestColumns, "train.test_columns"
 		if validation {
 			count, key = c.ValidColumns, "train.valid_columns"
+			if n := len(t.IDs); n < 2*count { // the finished run's key stays as it is
+				return record.TextScores{}, fmt.Errorf("the text has %d tokens with the ends of lines, too few for "+
+					"the %d columns of train.valid_columns: give more text, or name it with -test", n, count)
+			}
 		}
 		text, err := corpus.NewColumns(t.IDs, count, "the text", key)
 		if err != nil {
@@ -201,7 +205,7 @@ func (e *evaluation) cache() (*record.Evaluation, error) {
 	return e.each(settings, searched, func(t language.Text, _ bool) (record.TextScores, error) {
 		cached, err := e.model.ScoreWithCache(t.IDs, []float64{chosen.Theta}, chosen.Window)
 		if err != nil {
-			return record.TextScores{}, fmt.Errorf("%s: %w", t.Name, err)
+			return record.TextScores{}, err
 		}
 		nll := cached.NLL(0, chosen.Lambda)
 		if math.IsInf(nll, 1) {

@@ -229,7 +229,7 @@ func TestEvaluate(t *testing.T) {
 		"-window=100 -search=60 -json": "a cache of 100 positions says nothing of a text of 60 tokens: lower -window",
 	} {
 		_, err := evaluate(t, append(strings.Fields(args), "-run", folder, "-with=cache", "-threads=1", "-save")...)
-		if err == nil || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "ptb.valid") > 1 {
 			t.Errorf("%s: %v, want %s", args, err, want)
 		}
 	}
@@ -297,6 +297,14 @@ func TestEvaluate(t *testing.T) {
 	_, err = evaluate(t, "-run", folder, "-threads=1")
 	if err == nil || !strings.Contains(err.Error(), "ptb.valid.txt: there is no such file; -valid names it") {
 		t.Errorf("no validation text: %v", err)
+	}
+	short := filepath.Join(filepath.Dir(folder), "short.txt")
+	if err := os.WriteFile(short, []byte("a\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err = evaluate(t, "-run", folder, "-threads=1", "-valid=short", "-test=")
+	if err == nil || !strings.Contains(err.Error(), "train.valid_columns: give more text, or name it with -test") {
+		t.Errorf("a short text: %v", err)
 	}
 }
 

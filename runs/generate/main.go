@@ -53,7 +53,11 @@ func parse(args []string, stdout io.Writer) (*flags, error) {
 
 // run prints the prompt and its continuation.
 func run(ctx context.Context, f *flags, out, warn io.Writer) error {
-	m, err := language.Open(f.Run, language.Options{Device: f.Device, Threads: f.Threads})
+	device, err := torch.FindDevice(f.Device)
+	if err != nil {
+		return &command.UsageError{Err: err}
+	}
+	m, err := language.Open(f.Run, language.Options{Device: string(device), Threads: f.Threads})
 	if err != nil {
 		return err
 	}

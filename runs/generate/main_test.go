@@ -72,6 +72,11 @@ func TestGenerate(t *testing.T) {
 		!strings.Contains(err.Error(), `does not know "strange"`) {
 		t.Errorf("an unknown word: %v", err)
 	}
+	var usage *command.UsageError
+	if _, _, err := generate(t, "-run", out, "-prompt=a", "-device=gpu"); !errors.As(err, &usage) ||
+		!strings.Contains(err.Error(), `unknown device "gpu"`) {
+		t.Errorf("no device: %v", err)
+	}
 	if _, _, err := generate(t, "-run", folder); err == nil || !strings.Contains(err.Error(), "holds no run") {
 		t.Errorf("no run: %v", err)
 	}

@@ -111,7 +111,7 @@ func TestShortlist(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"%s/train.en":                   "two files are needed, SOURCE and TARGET, and 1 are given",
-		"%s/train.en %[1]s/missing":     "missing",
+		"%s/train.en %[1]s/missing":     "missing: there is no such file; SOURCE or TARGET names it; its folder holds",
 		"%s/train.en %[1]s/config.toml": "train.en has 2 lines and ",
 		"-best 0 %s/train.en %[1]s/x":   "-best=0: it wants",
 	} {

@@ -36,7 +36,7 @@ def main():
     print(f"{len(text)} pieces to train on, {len(tested)} to test", flush=True)
 
     config = {"vocab": pieces.get_vocab_size(), "width": 256, "heads": 4, "ffn": 1024, "layers": 4, "positions": BLOCK,
-              "dropout": 0.2, "half": False}
+              "dropout": 0.2, "half": False, "recompute": False}
     model = GPT(config)
     for name, p in model.named_parameters():
         if p.dim() == 2:
