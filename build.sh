@@ -112,18 +112,20 @@ header_version() {
     done
 }
 
-# The folder of an installed Python torch of the pinned version, or nothing. Torch is not imported, which
-# would take seconds; the search starts at / so that our own folder torch is not taken for it.
+# The folder of an installed Python torch of the pinned version, or nothing; with APERTURE_CUDA=1 it has to have CUDA.
+# Torch is not imported, which would take seconds; the search starts at / so that our own folder torch is not taken for
+# it.
 python_torch() {
     command -v python3 >/dev/null || return 0
-    (cd / && python3 - "$torch_version") 2>/dev/null <<'PYTHON' || true
+    (cd / && python3 - "$torch_version" "${APERTURE_CUDA:-}") 2>/dev/null <<'PYTHON' || true
 import importlib.util, os, re, sys
 spec = importlib.util.find_spec("torch")
 if spec and spec.origin:
     folder = os.path.dirname(spec.origin)
     text = open(os.path.join(folder, "version.py")).read()
     found = re.search(r"__version__ = '([0-9.]+)", text)
-    if found and found.group(1) == sys.argv[1] and os.path.exists(os.path.join(folder, "lib", "libtorch_cpu.so")):
+    library = "libtorch_cuda.so" if sys.argv[2] == "1" else "libtorch_cpu.so"
+    if found and found.group(1) == sys.argv[1] and os.path.exists(os.path.join(folder, "lib", library)):
         print(folder)
 PYTHON
 }

@@ -163,7 +163,7 @@ func TestTransformerXLRefusesSizes(t *testing.T) {
 			context models.XLContext
 			want    string
 		}{
-			"odd width":                   {5, models.XLContext{}, "even width"},
+			"odd width":                   {9, models.XLContext{}, "even width"},
 			"heads that do not divide it": {8, models.XLContext{}, "heads divide"},
 			"negative memory":             {6, models.XLContext{Memory: -1}, "model.memory = -1"},
 			"same length, nothing to see": {6, models.XLContext{SameLength: true}, "needs a memory"},

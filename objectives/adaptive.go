@@ -84,7 +84,7 @@ const clustersDeviation = 0.02
 // Init makes <prefix>.clusters.weight [C,K] and .clusters.bias [C], with a divisor
 // also .tails.0.projection and .tails.0.weight and so on, and .bias [V].
 func (l *Adaptive) Init(e Embedding, p Config) error {
-	if err := p.sameWidth(); err != nil {
+	if err := p.sameWidth(false); err != nil {
 		return err
 	}
 	scope := torch.OpenScope()

@@ -156,20 +156,27 @@ func (p Config) check() error {
 	return nil
 }
 
-// sameWidth is a [WidthError] where a likelihood cannot take hidden states to the columns of W.
-func (p Config) sameWidth() error {
+// sameWidth is a [WidthError] where a likelihood cannot take hidden states to the columns of W. mixes says that the
+// mixture of softmaxes, which has a map between them, can take its place.
+func (p Config) sameWidth(mixes bool) error {
 	if p.hidden() != p.Width {
-		return &WidthError{p.hidden(), p.Width}
+		return &WidthError{p.hidden(), p.Width, mixes}
 	}
 	return nil
 }
 
 // WidthError says that hidden states do not have the columns of W, and that the likelihood has no map between them.
-type WidthError struct{ Hidden, Matrix int64 }
+type WidthError struct {
+	Hidden, Matrix int64
+	Mixes          bool // whether the method joins with mos
+}
 
 func (e *WidthError) Error() string {
-	return fmt.Sprintf("hidden states have %d columns and the output matrix %d: make the two equal, or join the "+
-		"method with mos", e.Hidden, e.Matrix)
+	advice := "make the two equal"
+	if e.Mixes {
+		advice += ", or join the method with mos"
+	}
+	return fmt.Sprintf("hidden states have %d columns and the output matrix %d: %s", e.Hidden, e.Matrix, advice)
 }
 
 // rows counts the rows of W that do not stand for padding.

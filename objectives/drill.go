@@ -74,7 +74,7 @@ const drillBound = 0.1
 // Init makes <prefix>.layers.0.weight and .layers.0.bias and so on, the first uniform within 0.1 and the second within
 // 1/sqrt(D) as PyTorch starts linear maps, and .bias.
 func (l *Drill) Init(e Embedding, p Config) error {
-	if err := p.sameWidth(); err != nil {
+	if err := p.sameWidth(false); err != nil {
 		return err
 	}
 	l.config, l.padding, l.noise = p, p.Padding, p.stream("label dropout")

@@ -45,7 +45,7 @@ type Headless struct {
 
 // Init takes the embedding, which the model's input must read.
 func (l *Headless) Init(e Embedding, p Config) error {
-	if err := p.sameWidth(); err != nil {
+	if err := p.sameWidth(false); err != nil {
 		return err
 	}
 	if p.OutputOnly {

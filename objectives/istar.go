@@ -141,7 +141,8 @@ func (r *IStar) endUpdate() {
 		sums := r.window.Add(r.update)
 		r.update.Assign(r.update.MulScalar(0))
 		count := int(r.updates.Item()) + 1
-		if count >= r.Every {
+		states := sums.Narrow(0, r.width, 1).Narrow(1, r.width, 1)
+		if count >= r.Every && states.Item() > 1 { // a single state has no covariance
 			r.stable_DD.Assign(covarianceOf(sums).To(r.stable_DD.DType(), r.stable_DD.Device()))
 			sums, count = sums.MulScalar(0), 0
 		}

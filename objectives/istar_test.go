@@ -1,6 +1,7 @@
 package objectives
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/aperture-ml/aperture/torch"
@@ -66,5 +67,28 @@ func TestStableCovariance(t *testing.T) {
 		update(first, second)
 		update(first, second)
 		near(t, "after four updates", stable(first), covariance(), 1e-10)
+	})
+}
+
+// A window ends when it holds two states, of which there is a covariance.
+func TestStableCovarianceOfSingleStates(t *testing.T) {
+	torch.Test(t, func() {
+		s := unsmoothed()
+		s.Set("method", "istar", "istar_updates", 1, "istar_zeta", 0.5)
+		p := config(11, 4, -1)
+		o := layer(t, s, p)
+		defer release(o, p)
+		stream := torch.NewStream(7, "data")
+		for _, rows := range []int64{1, 3} {
+			before := o.Buffers()["istar.stable_covariance"].Float64s()
+			hidden := stream.Normal(0, 1, torch.Float64, device, rows, 4)
+			loss, _ := o.Loss(torch.States{Hidden: hidden}, torch.Full(3, torch.Int64, torch.CPU, rows), 1)
+			loss.Backward()
+			o.Penalize()
+			after := o.Buffers()["istar.stable_covariance"]
+			if same := slices.Equal(after.Float64s(), before); !after.AllFinite() || same != (rows == 1) {
+				t.Errorf("after %d states S_0 is %v", rows, after.Float64s())
+			}
+		}
 	})
 }

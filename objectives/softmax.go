@@ -144,7 +144,7 @@ type Softmax struct {
 
 // Init takes the embedding's head and makes the bias.
 func (l *Softmax) Init(e Embedding, p Config) error {
-	if err := p.sameWidth(); err != nil {
+	if err := p.sameWidth(true); err != nil {
 		return err
 	}
 	l.embedding, l.head, l.padding = e, e.Head(), p.Padding

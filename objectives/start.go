@@ -32,6 +32,9 @@ func (s Settings) StartsFrom(other Settings) error {
 	case from.WordTargets && !to.WordTargets:
 		return refuse("it trains an output matrix, and these aim at fixed vectors of words; choose the method that " +
 			"they were trained with")
+	case to.mapNorm() != from.mapNorm():
+		return refuse("one of the two normalises what its map gives (objective.map_norm), and the other does not; " +
+			"choose the method and the objective.map_norm that they were trained with")
 	case to.scoring() != from.scoring():
 		return refuse("one of the two has weights beside the output matrix that the other lacks; choose the method " +
 			"that they were trained with, or train from the beginning")
@@ -53,6 +56,12 @@ func (p Pieces) scoring() reflect.Type {
 		return reflect.TypeFor[*Softmax]()
 	}
 	return reflect.TypeOf(p.Likelihood)
+}
+
+// mapNorm reports whether a map to vectors has a layer normalisation behind it.
+func (p Pieces) mapNorm() bool {
+	l, is := p.Likelihood.(*Continuous)
+	return is && l.Norm
 }
 
 // bias reports whether one softmax over the vocabulary has a bias.

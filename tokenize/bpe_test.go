@@ -284,3 +284,15 @@ func BenchmarkApplyUncached(b *testing.B) {
 		}
 	}
 }
+
+// TestEndSymbol: in codes of version 0.1 the end of a word is a symbol, and undoing its merge leaves no unit.
+func TestEndSymbol(t *testing.T) {
+	codes := &Codes{Version: "0.1", Merges: []Merge{{"e", "r"}, {"er", endOfWord}}}
+	b, err := NewBPE(codes, BPEOptions{Vocabulary: map[string]bool{"x@@": true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"x@@", "e@@", "r"}, b.Words([]string{"xer"})); diff != "" {
+		t.Error(diff)
+	}
+}

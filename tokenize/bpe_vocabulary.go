@@ -62,5 +62,8 @@ func (s *unitSplitter) split(parts []string, unit string, final bool) []string {
 		return append(parts, unit)
 	}
 	parts = s.split(parts, m.Left, false)
+	if right == "" { // codes of version 0.1, where the end of a word is a symbol: subword-nmt writes an empty unit
+		return parts
+	}
 	return s.split(parts, right, final)
 }

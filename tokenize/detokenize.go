@@ -156,9 +156,9 @@ func cjk(r rune, _ int) bool {
 	return false
 }
 
-// StandIn is a word, another one for each number, in whose place text is put after detokenising: without case, and with
-// the ends of text in all that decides where spaces are, which is whether they are letters or digits, or of a script
-// without spaces.
+// StandIn is a word, another one for each number, in whose place text is put after detokenising. It begins without case
+// and has the ends of text in all that decides where spaces are beside a word: whether they are letters or digits, of a
+// script without spaces, or an s. Text that is all punctuation gets spaces as a word does.
 func StandIn(text string, number rune) string {
 	as := func(r rune, letters charClass) string {
 		switch {
@@ -171,7 +171,11 @@ func StandIn(text string, number rune) string {
 	}
 	first, _ := utf8.DecodeRuneInString(text)
 	last, _ := utf8.DecodeLastRuneInString(text)
-	return as(first, alphabetic) + as(last, alphanumeric)
+	end := as(last, alphanumeric)
+	if last == 's' {
+		end += "s"
+	}
+	return as(first, alphabetic) + end
 }
 
 // unescapeMoses undoes the tokenizer's escapes, also of older versions, in one pass, as Moses does by leaving &amp; for

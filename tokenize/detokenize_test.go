@@ -36,9 +36,10 @@ func TestDetokenize(t *testing.T) {
 
 // TestStandIn: a line with a stand-in, the text put in its place afterwards, has the spaces that it has with the text.
 func TestStandIn(t *testing.T) {
-	for _, text := range []string{"anna", "2nd", "l2", "x-", "(x)", "日本", "한국", "é"} {
+	for _, text := range []string{"anna", "2nd", "l2", "x-", "(x)", "日本", "한국", "é", "Joneses"} {
 		for _, test := range []struct{ language, input string }{
-			{"en", "_ &apos;s dog"}, {"en", "the _ , _ and &quot; _ &quot; ."}, {"fr", "l&apos; _ : _ !"}, {"it", "l&apos; _"},
+			{"en", "_ &apos;s dog"}, {"en", "the _ &apos; house &apos; _ &apos; ."},
+			{"en", "the _ , _ and &quot; _ &quot; ."}, {"fr", "l&apos; _ : _ !"}, {"it", "l&apos; _"},
 			{"de", "_ &apos;s"}, {"zh", "中文 _ 字 _ a"}, {"ko", "한국 _ 어"},
 		} {
 			d := NewDetokenizer(test.language)

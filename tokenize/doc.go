@@ -39,9 +39,10 @@
 // letters of Telugu, Tibetan, Kaithi and Latin differ, and code points that Unicode 14 had not assigned.
 //
 // The scripts garble text that holds their own placeholders (DOTMULTI, THISISPROTECTED000), protected pieces that are
-// part of such a word, and lines with more than a thousand pieces; here they come through whole. Protected patterns are
-// read as UTF-8. The scripts treat the last line of a text without "\n" differently: the normaliser leaves a final ."
-// alone, and the truecaser cuts off a character. Here it is like every other line.
+// part of such a word, and lines with more than a thousand pieces; here they come through whole. Of a line where a
+// protected piece begins or ends with a space, 256 pieces are protected. Protected patterns are read as UTF-8. The
+// scripts treat the last line of a text without "\n" differently: the normaliser leaves a final ." alone, and the
+// truecaser cuts off a character. Here it is like every other line.
 //
 // For BPE and vocabularies a word is what stands between two spaces, with any tabs and no-break spaces.
 //

@@ -122,7 +122,7 @@ func (l *Lines) Errorf(format string, args ...any) error {
 // lineBlanks are what subword-nmt strips from both ends of a line.
 const lineBlanks = "\r\n "
 
-// tableRows reads rows of two fields apart by one space. It tolerates what Row does, and blank lines at the end.
+// tableRows reads rows of two fields apart by one space. It tolerates what Row does.
 type tableRows struct{ *Lines }
 
 func newTableRows(r io.Reader, name string) *tableRows {

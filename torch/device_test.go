@@ -98,17 +98,58 @@ func TestUnusedGPU(t *testing.T) {
 	}
 }
 
-// TestWantsCUDA: build.sh fetches what a GPU needs where there is a driver, unless APERTURE_CUDA says otherwise.
-func TestWantsCUDA(t *testing.T) {
+// buildFunction is the text of a function of build.sh.
+func buildFunction(t *testing.T, name string) string {
+	t.Helper()
 	script, err := os.ReadFile(filepath.Join("..", "build.sh"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(script), "\nwants_cuda() {\n")
+	_, rest, _ := strings.Cut(string(script), "\n"+name+"() {\n")
 	body, _, ok := strings.Cut(rest, "\n}\n")
 	if !ok {
-		t.Fatal("build.sh has no wants_cuda")
+		t.Fatal("build.sh has no " + name)
 	}
+	return name + "() {\n" + body + "\n}\n"
+}
+
+// TestPythonTorch: build.sh takes an installed Python torch of its version, but where a GPU's libraries are asked for
+// none without them.
+func TestPythonTorch(t *testing.T) {
+	folder := t.TempDir()
+	lib := filepath.Join(folder, "torch", "lib")
+	if err := os.MkdirAll(lib, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(folder, "torch", "__init__.py"), "")
+	write(filepath.Join(folder, "torch", "version.py"), "__version__ = '1.2.3+cpu'\n")
+	write(filepath.Join(lib, "libtorch_cpu.so"), "")
+	t.Setenv("PYTHONPATH", folder)
+	script := "set -euo pipefail\n" + buildFunction(t, "python_torch") +
+		"torch_version=$1 APERTURE_CUDA=$2\npython_torch"
+	for _, c := range []struct {
+		version, cuda string
+		found         bool
+	}{{"1.2.3", "", true}, {"1.2.3", "0", true}, {"1.2.4", "", false}, {"1.2.3", "1", false}, {"1.2.3", "1", true}} {
+		if c.cuda == "1" && c.found {
+			write(filepath.Join(lib, "libtorch_cuda.so"), "")
+		}
+		says, err := exec.Command("bash", "-c", script, "build.sh", c.version, c.cuda).CombinedOutput()
+		if got := strings.TrimSpace(string(says)); err != nil || (got == filepath.Join(folder, "torch")) != c.found ||
+			!c.found && got != "" {
+			t.Errorf("%+v: it says %q, %v", c, got, err)
+		}
+	}
+}
+
+// TestWantsCUDA: build.sh fetches what a GPU needs where there is a driver, unless APERTURE_CUDA says otherwise.
+func TestWantsCUDA(t *testing.T) {
+	wants := buildFunction(t, "wants_cuda")
 	for _, c := range []struct {
 		set    string
 		driver string
@@ -117,8 +158,7 @@ func TestWantsCUDA(t *testing.T) {
 		{"maybe", "true", "stopped"}} {
 		says, err := exec.Command("bash", "-c",
 			"set -euo pipefail\nAPERTURE_CUDA="+c.set+"\nhas_driver() { "+c.driver+"; }\nstop() { echo stopped; exit; "+
-				"}\nwants_cuda() {\n"+
-				body+"\n}\nif wants_cuda; then echo yes; else echo no; fi").CombinedOutput()
+				"}\n"+wants+"if wants_cuda; then echo yes; else echo no; fi").CombinedOutput()
 		if got := strings.TrimSpace(string(says)); err != nil || got != c.want {
 			t.Errorf("with APERTURE_CUDA=%q and a driver %s: %q, %v, want %s", c.set, c.driver, got, err, c.want)
 		}

@@ -37,8 +37,8 @@ type LSTMOptions struct {
 // either instruction set. The products for all steps at once are MKL's, which keep that promise as long as neither
 // MKL_CBWR nor APERTURE_MKL_BY_MAKER tells MKL otherwise. Under Autocast the operands of products are rounded to
 // bfloat16, in the steps' own only where HasBFloat16; sums, gates and states stay float32, as does all of a layer that
-// is not fused. Elsewhere the layer is libtorch's, and where that does not serve, without steps or on the CPU with
-// Lengths, LSTMReference.
+// is not fused. There a processor with AMX cuts a long product by the number of threads. Elsewhere the layer is
+// libtorch's, and where that does not serve, without steps or on the CPU with Lengths, LSTMReference.
 func LSTM(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Tensor) {
 	const op = "LSTM"
 	checkLengths(o.Lengths, x)

@@ -39,6 +39,9 @@ func (in *interval) String() string {
 	if in == nil {
 		return ""
 	}
+	if math.IsInf(in.low, -1) {
+		return "that is finite" // no key has a bound above alone
+	}
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	low := "of at least " + number(in.low)
 	if in.openLow {

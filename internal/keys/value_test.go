@@ -24,6 +24,7 @@ type kinds struct {
 	Half    float64  `toml:"half" range:"[0,1)" help:"a number"`
 	Most    float64  `toml:"most" default:"1" range:"(0,1]" help:"a number"`
 	Signed  float64  `toml:"signed" range:"[-10,10]" help:"a number"`
+	Finite  float64  `toml:"finite" range:"(-inf,inf)" help:"a number"`
 }
 
 var ofKinds = keys.New[kinds]("k")
@@ -78,6 +79,7 @@ func TestSetErrors(t *testing.T) {
 	for _, test := range []struct{ name, value, want string }{
 		{"k.least", "ten", `k.least wants a whole number of at least 0, not the text "ten"`},
 		{"k.least", "", `k.least wants a whole number of at least 0, not the text ""`},
+		{"k.finite", "nan", `k.finite = nan is out of range: it wants a number that is finite`},
 		{"k.least", "1.5", "k.least wants a whole number of at least 0, not the number 1.5"},
 		{"k.least", "-1", "k.least = -1 is out of range: it wants a whole number of at least 0"},
 		{"k.whole", "1e3", "k.whole wants a whole number, not the number 1000"},

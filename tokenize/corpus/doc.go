@@ -46,7 +46,7 @@
 // step. One carriage return before the line feed and a byte order mark at the start of a file are dropped.
 //
 // A List, as validation and test text are, takes about 4 bytes a token and 56 a pair. Of a Store only order takes
-// memory of this process: 4 bytes a pair, 12 while an epoch is shuffled, and 4 more after a filter. If another program
+// memory of this process: 8 bytes a pair, 12 while an epoch is shuffled, and 4 more after a filter. If another program
 // cuts a mapped file short, Filter, NewLoader, Loader.Next and Store.Each return an error; Lengths and At alone end the
 // process. Nothing here writes to such a file: files are replaced by rename.
 package corpus

@@ -26,12 +26,12 @@ func (p place) isPart() bool { return p.column > 0 || p.portion != Portion{} }
 // named says whether a text is given by its name in a folder of texts, and not by its path.
 func (p place) named() bool { return p.pair != "" || p.others != "" }
 
-// missing is the error of an absent text: it says what names it, and what its folder holds. flag is a flag, or a key of
-// a run's configuration, where the command has no flag for it.
+// missing is the error of an absent text: it says what names it, and what its folder holds. flag is a flag, an argument
+// or, where the command has neither for it, a key of a run's configuration.
 func (p place) missing(flag string) error {
 	folder := filepath.Dir(p.path)
 	named := flag + " names it"
-	if !strings.HasPrefix(flag, "-") {
+	if strings.Contains(flag, ".") {
 		if err := files.NoFolder(folder); err != nil {
 			return fmt.Errorf("%w: %s in the run's config.toml names it", err, flag)
 		}

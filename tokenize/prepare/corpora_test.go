@@ -3,6 +3,8 @@ package prepare
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -279,5 +281,20 @@ func TestWikiText(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestFolderByLink: a link to the folder of downloads is as good as its own name.
+func TestFolderByLink(t *testing.T) {
+	folder, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	if err := os.WriteFile(filepath.Join(folder, "de-en.tgz"), []byte("x"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(folder, link); err != nil {
+		t.Fatal(err)
+	}
+	f, err := openFolder(link, "")
+	if err != nil || len(f.files) != 1 || f.files[0].Path != "de-en.tgz" {
+		t.Errorf("%+v, %v", f, err)
 	}
 }

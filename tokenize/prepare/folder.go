@@ -31,7 +31,11 @@ type folder struct {
 // openFolder lists the files of a folder, except those below without.
 func openFolder(root, without string) (*folder, error) {
 	f := &folder{root: root, archives: map[string]*archive{}}
-	err := filepath.WalkDir(root, func(p string, entry fs.DirEntry, err error) error {
+	root, err := filepath.EvalSymlinks(root) // WalkDir lists nothing of a link
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(root, func(p string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
