@@ -99,3 +99,34 @@ func TestSpeedOfFailedBatch(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestCancelledBatch: a call that is cancelled ends with its cause, also where its batch has failed meanwhile.
+func TestCancelledBatch(t *testing.T) {
+	errStop := errors.New("stop here")
+	for range 20 { // of two that are ready select takes any
+		s := &Server{active: map[*job]bool{}}
+		s.queue.init(&s.mu, ServerOptions{Queue: 2, Tokens: 4096})
+		j := newJob(context.Background(), &served{}, decode.Options{BatchSentences: 1})
+		for i := range 2 {
+			j.add(&sentence{ids: make([]int32, 9)}, i, 0)
+		}
+		go func() {
+			for {
+				s.mu.Lock()
+				begun := s.active[j]
+				s.mu.Unlock()
+				if begun {
+					j.found <- answer{}
+					return
+				}
+			}
+		}()
+		err := s.do(j, func(place, []found, error) {
+			j.cancel(errStop)
+			j.found <- answer{failed: errAbandoned}
+		})
+		if err != errStop {
+			t.Fatalf("it ends with %v", err)
+		}
+	}
+}

@@ -227,6 +227,12 @@ func TestNormalise(t *testing.T) {
 			!strings.Contains(out, "means of 3 samples of 20 rows") {
 			t.Errorf("the table does not say what was done (%v):\n%s", err, out)
 		}
+		s := &subject{w: torch.Full(1, torch.Float32, torch.CPU, 1000, 100), scale: 1}
+		before := torch.LiveBytes()
+		if s.scaleTo(2); torch.LiveBytes()-before > 100*1000 {
+			t.Errorf("the matrix of 400,000 bytes takes %d more once it is scaled", torch.LiveBytes()-before)
+		}
+		torch.Free(s.w)
 	})
 }
 

@@ -88,6 +88,14 @@ func TestNoTranslator(t *testing.T) {
 	}
 }
 
+// TestTranslateWithoutTranslator: a server of language models alone says which of its doors they stand behind.
+func TestTranslateWithoutTranslator(t *testing.T) {
+	if _, err := (&app{}).find("de", "en", ""); err == nil ||
+		err.Error() != "this server has no translator: POST /predict asks its language models" {
+		t.Error(err)
+	}
+}
+
 // TestNamed: a folder with an equals sign in its name is a folder.
 func TestNamed(t *testing.T) {
 	t.Chdir(t.TempDir())
