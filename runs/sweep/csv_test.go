@@ -111,18 +111,26 @@ func TestCommittedPage(t *testing.T) {
 			t.Errorf("the table of %s in evidence-multi30k.md is stale: its command makes\n%s", name, table)
 		}
 	}
-	var bleu, loss []float64
-	for _, seed := range []string{"101", "102", "103", "104"} {
-		r, err := record.Read("../../docs/results/evidence-multi30k-quick/mle-seed" + seed)
-		if err != nil {
-			t.Fatal(err)
+	tested := func(control string, seeds ...string) (bleu, loss []float64) {
+		for _, seed := range seeds {
+			r, err := record.Read("../../docs/results/evidence-multi30k-" + control + "/mle-seed" + seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scores := r.Test["test_2016_flickr"]
+			bleu, loss = append(bleu, scores.BLEU.Value()), append(loss, scores.NLL.Value())
 		}
-		scores := r.Test["test_2016_flickr"]
-		bleu, loss = append(bleu, scores.BLEU.Value()), append(loss, scores.NLL.Value())
+		return bleu, loss
 	}
+	bleu, loss := tested("quick", "101", "102", "103", "104")
 	says := fmt.Sprintf("%.2f ± %.2f BLEU, and a test loss of %.3f ± %.3f", stat.Mean(bleu, nil),
 		stat.StdDev(bleu, nil), stat.Mean(loss, nil), stat.StdDev(loss, nil))
 	if !strings.Contains(string(page), says) {
 		t.Errorf("evidence-multi30k.md lacks %q of the third control", says)
+	}
+	bleu, loss = tested("long", "101", "102")
+	says = fmt.Sprintf("%.2f and %.2f BLEU, and a test loss of %.3f and %.3f", bleu[0], bleu[1], loss[0], loss[1])
+	if !strings.Contains(string(page), says) {
+		t.Errorf("evidence-multi30k.md lacks %q of the fourth control", says)
 	}
 }

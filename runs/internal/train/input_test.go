@@ -112,7 +112,7 @@ func TestLayoutsOfACorpus(t *testing.T) {
 		!strings.Contains(e.stderr, "kept 180 of 180 sentence pairs") {
 		t.Errorf("it says\n%s", e.stderr)
 	}
-	run(t, folder, "-steps=8", "-out=alone", "-resume", "-test=train").fails(t, "another test text", 2,
+	run(t, folder, "-steps=8", "-out=alone", "-data=alone", "-resume", "-test=train").fails(t, "another test text", 2,
 		`a resumed run cannot change data.test from ["test"] to ["train"] where data.held_out takes a test text`)
 }
 
