@@ -98,7 +98,7 @@ func TestWindows(t *testing.T) {
 					want -= float64(after(m, ids[begin:done+1])[ids[done+1]])
 				}
 			}
-			text, err := corpus.NewColumns(ids, 1, "the text", "nothing")
+			text, err := corpus.NewColumns(ids, 1, "the text", "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,14 +107,14 @@ func TestWindows(t *testing.T) {
 				t.Errorf("stride %d: %.6f over %d tokens, want %.6f", stride, got, tokens, want)
 			}
 			// By three columns, which a process of its own may read: the same as each column by itself.
-			three, err := corpus.NewColumns(ids, 3, "the text", "nothing")
+			three, err := corpus.NewColumns(ids, 3, "the text", "")
 			if err != nil {
 				t.Fatal(err)
 			}
 			together, _ := m.NLL(three)
 			alone := 0.0
 			for i := range 3 {
-				one, err := corpus.NewColumns(ids[i*15:(i+1)*15], 1, "the text", "nothing")
+				one, err := corpus.NewColumns(ids[i*15:(i+1)*15], 1, "the text", "")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -132,7 +132,7 @@ func TestWindows(t *testing.T) {
 // apart, also where the chunk does not divide a window or is longer.
 func TestDynamicWindows(t *testing.T) {
 	withGPT(t, gptSettings(), func(m *language.Model, ids []int32) {
-		text, err := corpus.NewColumns(ids, 1, "the text", "nothing")
+		text, err := corpus.NewColumns(ids, 1, "the text", "")
 		if err != nil {
 			t.Fatal(err)
 		}

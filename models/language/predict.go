@@ -73,7 +73,7 @@ func (m *Model) predict(ctx context.Context, ids []int32, words []WordLoss) (sco
 		return m.Output.LogProbs(hidden_ND.Narrow(0, hidden_ND.Size(0)-1, 1)).Float32s()
 	}
 	if m.kind.blocks { // a word's loss is that of its window, as Score has it, and what follows is what Sample goes by
-		if text, err := corpus.NewColumns(ids, 1, "the text", "nothing"); err == nil { // else there is no word
+		if text, err := corpus.NewColumns(ids, 1, "the text", ""); err == nil { // else there is no word
 			row := 0
 			m.losses(ctx, text, func(nll float64) {
 				words[row].NLL = nll

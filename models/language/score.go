@@ -132,7 +132,7 @@ func (m *Model) Contexts(ids []int32, n int) (*measures.Contexts, error) {
 	} else {
 		rows = max(1, min(rows, (n+columns-1)/columns))
 	}
-	text, err := corpus.NewColumns(ids, columns, "the text", "nothing")
+	text, err := corpus.NewColumns(ids, columns, "the text", "")
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (m *Model) Score(ctx context.Context, text string) (score Score, err error)
 	if err != nil {
 		return score, err
 	}
-	columns, err := corpus.NewColumns(ids, 1, "the text", "nothing")
+	columns, err := corpus.NewColumns(ids, 1, "the text", "")
 	if err != nil {
 		return score, err
 	}

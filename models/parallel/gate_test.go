@@ -16,13 +16,7 @@ import (
 // Where there is a token, only who knows it joins: strangers get no answer from the store while a group works, and what
 // they say ends nobody.
 func TestStrangersAtTheGate(t *testing.T) {
-	l, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	address := l.Addr().String()
+	address, port := unused(t)
 	const token = "the token of this very run"
 	stranger, err := newGate("that of another")
 	if err != nil {
@@ -33,7 +27,11 @@ func TestStrangersAtTheGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	visit := func() {
-		way, err := friend.reach(address, time.Minute)
+		err := (&Peers{Share: share(1, 3)}).await(t.Context(), address, nil)
+		way := 0
+		if err == nil {
+			way, err = friend.reach(address)
+		}
 		if err != nil {
 			t.Error(err)
 			return
@@ -49,7 +47,7 @@ func TestStrangersAtTheGate(t *testing.T) {
 			outside.Set(failedKey, "a stranger says so")
 			outside.Close()
 		}
-		if _, err := stranger.reach(address, time.Second); err == nil ||
+		if _, err := stranger.reach(address); err == nil ||
 			!strings.Contains(err.Error(), "does not know this process's APERTURE_GROUP_TOKEN: set it to the same on "+
 				"all hosts") {
 			t.Errorf("the gate says to another token: %v", err)

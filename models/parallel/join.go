@@ -83,11 +83,13 @@ func (p *Peers) come(ctx context.Context, e Environment, name string, waiting fu
 // gate there.
 func (p *Peers) open(ctx context.Context, e Environment, waiting func(rank int)) (err error) {
 	patience := max(p.silence, 10*time.Second)
-	host := e.Address
-	if !e.Served && (p.server || ownName(e)) {
-		host = localAddress(e)
+	host, port := e.Address, strconv.Itoa(e.Port)
+	if !e.Served {
+		if _, to, err := route(net.JoinHostPort(host, port)); p.server || err == nil && isAlias(to) {
+			host = localAddress(e)
+		}
 	}
-	at := net.JoinHostPort(host, strconv.Itoa(e.Port))
+	at := net.JoinHostPort(host, port)
 	if !e.Served && !p.server {
 		if err := p.await(ctx, at, waiting); err != nil {
 			return err
@@ -123,7 +125,7 @@ func (p *Peers) open(ctx context.Context, e Environment, waiting func(rank int))
 	for _, store := range []**torch.Store{&p.store, &p.watcher.store} {
 		port := 0
 		if err == nil {
-			port, err = g.reach(at, patience)
+			port, err = g.reach(at)
 		}
 		connect(store, loopback, port, false)
 	}
@@ -223,7 +225,7 @@ func localAddress(e Environment) string {
 	if err != nil {
 		return e.Address
 	}
-	if ownName(e) {
+	if isAlias(to) {
 		for _, outside := range []string{"192.0.2.1:9", "[2001:db8::1]:9"} { // of no machine: examples of documents
 			if from, _, err := route(outside); err == nil {
 				return from.String()
@@ -234,11 +236,10 @@ func localAddress(e Environment) string {
 	return from.String()
 }
 
-// ownName reports whether the store's host is this machine by a name that its table of hosts gives an address of the
-// loopback like 127.0.1.1, as Debian's does. Other machines know it by another address.
-func ownName(e Environment) bool {
-	_, to, err := route(net.JoinHostPort(e.Address, strconv.Itoa(e.Port)))
-	return err == nil && to.IsLoopback() && to.String() != loopback && !to.Equal(net.IPv6loopback)
+// isAlias reports whether a name of an address is this machine's own, to which its table of hosts gives an address of
+// the loopback like 127.0.1.1, as Debian's does. Other machines know it by another one.
+func isAlias(to net.IP) bool {
+	return to.IsLoopback() && to.String() != loopback && !to.Equal(net.IPv6loopback)
 }
 
 // route gives this machine's address on the way to another, and that one's. It sends nothing.

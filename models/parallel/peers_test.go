@@ -188,14 +188,21 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// The others know why rank 0 has gone, although the store that it served has gone as well.
-func TestServerFails(t *testing.T) {
+// unused is an address of the loopback at which nobody listens, and its port.
+func unused(t *testing.T) (address string, port int) {
+	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Close()
-	said := playAt(t, "broken first", func() {}, fmt.Sprint("MASTER_PORT=", l.Addr().(*net.TCPAddr).Port))
+	defer l.Close()
+	return l.Addr().String(), l.Addr().(*net.TCPAddr).Port
+}
+
+// The others know why rank 0 has gone, although the store that it served has gone as well.
+func TestServerFails(t *testing.T) {
+	_, port := unused(t)
+	said := playAt(t, "broken first", func() {}, fmt.Sprint("MASTER_PORT=", port))
 	for rank, text := range said {
 		if !strings.HasPrefix(text, "rank 0 on ") || !strings.HasSuffix(text, " failed: its disk is full") {
 			t.Errorf("rank %d says %q", rank, text)
@@ -205,17 +212,13 @@ func TestServerFails(t *testing.T) {
 
 // A process waits for the one that serves the store as for any other, and says so.
 func TestServerIsLate(t *testing.T) {
-	l, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
+	address, port := unused(t)
 	t.Setenv(ncclInterface, "")
 	stopped := errors.New("stopped")
 	ctx, stop := context.WithCancelCause(t.Context())
-	e := Environment{Share: share(1, 2), LocalSize: 2, Address: loopback, Port: l.Addr().(*net.TCPAddr).Port}
+	e := Environment{Share: share(1, 2), LocalSize: 2, Address: loopback, Port: port}
 	heard := -1
-	_, err = Join(ctx, e, time.Second, func(rank int) { heard = rank; stop(stopped) }, nil)
+	_, err := Join(ctx, e, time.Second, func(rank int) { heard = rank; stop(stopped) }, nil)
 	if err != stopped || heard != 0 {
 		t.Errorf("it waits for rank %d, and ends with %v", heard, err)
 	}
@@ -223,7 +226,6 @@ func TestServerIsLate(t *testing.T) {
 		t.Errorf("processes of one machine let NCCL listen on %q", on)
 	}
 	p := &Peers{Share: share(1, 2)}
-	address := l.Addr().String()
 	go func() {
 		time.Sleep(2 * beat)
 		if l, err := net.Listen("tcp", address); err == nil {
@@ -243,16 +245,16 @@ func TestLocalAddress(t *testing.T) {
 	if got := localAddress(e); got != loopback {
 		t.Errorf("the loopback is reached from %s", got)
 	}
-	e.Address = "127.0.1.1"
-	switch got := localAddress(e); {
-	case got == e.Address:
-		t.Skip("this machine reaches no other")
-	case net.ParseIP(got).IsLoopback():
-		t.Errorf("it listens at %s", got)
-	}
-	e.LocalSize = 2
+	e.LocalSize, e.Address = 2, "127.0.1.1"
 	if got := localAddress(e); got != loopback {
 		t.Errorf("processes of one machine meet at %s", got)
+	}
+	e.LocalSize = 1
+	switch got := localAddress(e); {
+	case got == e.Address:
+		t.Skip("this machine has no route to another one")
+	case net.ParseIP(got).IsLoopback():
+		t.Errorf("it listens at %s", got)
 	}
 }
 

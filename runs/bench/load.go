@@ -29,11 +29,11 @@ func loadRows() []row {
 	} {
 		rows = append(rows, row{"load/" + measured[0], measured[1], func(b *bench, r *race) error {
 			r.alone = func() (f figure, err error) {
-				b.measuring.Do(func() { b.loads, b.unloaded = b.measureLoads() })
-				if b.unloaded != nil {
-					return f, b.unloaded
+				all, err := b.loads()
+				if err != nil {
+					return f, err
 				}
-				f = b.loads[measured[0]]
+				f = all[measured[0]]
 				f.remark = fmt.Sprintf("%d pairs%s", b.LoadPairs, f.remark)
 				return f, nil
 			}

@@ -69,10 +69,7 @@ type bench struct {
 	log    io.Writer
 	folder string // temporary: the peers' programs and what they read
 	corpus *preparedText
-
-	measuring sync.Once // of loads, or why they cannot be measured
-	loads     loads
-	unloaded  error
+	loads  func() (loads, error) // measured once, for all rows that show them
 }
 
 func newBench(ctx context.Context, o options, log io.Writer) (*bench, error) {
@@ -81,6 +78,7 @@ func newBench(ctx context.Context, o options, log io.Writer) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{options: o, ctx: ctx, log: log, folder: folder}
+	b.loads = sync.OnceValues(b.measureLoads)
 	if err := os.CopyFS(folder, peerFiles); err != nil {
 		b.close()
 		return nil, err

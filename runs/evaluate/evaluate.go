@@ -165,11 +165,7 @@ func (e *evaluation) static() (*record.Evaluation, error) {
 	return e.each(nil, nil, func(t language.Text, validation bool) (record.TextScores, error) {
 		count, key := c.TestColumns, "train.test_columns"
 		if validation {
-			count, key = c.ValidColumns, "train.valid_columns"
-			if n := len(t.IDs); n < 2*count { // the finished run's key stays as it is
-				return record.TextScores{}, fmt.Errorf("the text has %d tokens with the ends of lines, too few for "+
-					"the %d columns of train.valid_columns: give more text, or name it with -test", n, count)
-			}
+			count, key = c.ValidColumns, "" // a finished run keeps train.valid_columns
 		}
 		text, err := corpus.NewColumns(t.IDs, count, "the text", key)
 		if err != nil {

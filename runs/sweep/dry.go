@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,11 +27,8 @@ func dry(s *search, folder string, out, log io.Writer) error {
 		return err
 	}
 	w.folder = folder
-	path := filepath.Join(folder, searchFile)
-	if before, err := os.ReadFile(path); err == nil {
-		if err := same(string(before), path, s); err != nil {
-			return err
-		}
+	if err := s.isOf(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	if err := w.follow(); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -58,12 +59,10 @@ type sweep struct {
 
 // look opens a sweep for reading, which may be at work elsewhere.
 func look(s *search, folder string) (*sweep, error) {
-	path := filepath.Join(folder, searchFile)
-	before, err := os.ReadFile(path)
-	if err != nil {
+	switch err := s.isOf(folder); {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s holds no sweep: name its folder with -out", folder)
-	}
-	if err := same(string(before), path, s); err != nil {
+	case err != nil:
 		return nil, err
 	}
 	w := &sweep{search: s, folder: folder, list: s.trials(), log: io.Discard}
@@ -112,6 +111,16 @@ func open(s *search, f *flags, log io.Writer) (*sweep, error) {
 		w.lock.Close()
 	}
 	return w, err
+}
+
+// isOf refuses another search than that of a sweep's folder.
+func (s *search) isOf(folder string) error {
+	path := filepath.Join(folder, searchFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return same(string(text), path, s)
 }
 
 // same refuses to go on with another search than the folder's. What leaves all that has run as it is may change: jobs,

@@ -15,15 +15,19 @@ type Columns struct {
 }
 
 // NewColumns cuts a text into count columns of at least two rows. name is the text's for errors, key the one that sets
-// count.
+// count, empty where the user has none.
 func NewColumns(ids []int32, count int, name, key string) (Columns, error) {
 	if count == 1 && len(ids) < 2 {
 		return Columns{}, fmt.Errorf("%s has %d of the two tokens, ends of lines included, that a prediction needs: give "+
 			"more text", name, len(ids))
 	}
 	if len(ids) < 2*count {
-		return Columns{}, fmt.Errorf("%s has %d tokens with the ends of lines, too few for %d columns of two: lower "+
-			"%s or give more text", name, len(ids), count, key)
+		advice := "give more text"
+		if key != "" {
+			advice = "lower " + key + " or " + advice
+		}
+		return Columns{}, fmt.Errorf("%s has %d tokens with the ends of lines, too few for %d columns of two: %s", name,
+			len(ids), count, advice)
 	}
 	return Columns{Rows: len(ids) / count, Count: count, ids: ids}, nil
 }
