@@ -89,9 +89,10 @@ type Unpacked struct {
 	close  func()
 }
 
-// magics are the first bytes of packed files. No text in UTF-8 begins with those that are unpacked.
+// magics are the first bytes of packed files. No text begins with those that are unpacked: the first two are not UTF-8.
+// The third, which has a control character, begins the frame to be skipped that pzstd writes before each of its frames.
 var magics = []struct{ start, packing string }{
-	{"\x1f\x8b", "gzip"}, {"\x28\xb5\x2f\xfd", "Zstandard"},
+	{"\x1f\x8b", "gzip"}, {"\x28\xb5\x2f\xfd", "Zstandard"}, {"P*M\x18", "Zstandard"},
 	{"PK\x03\x04", "zip"}, {"BZh91AY&SY", "bzip2"}, {"\xfd7zXZ\x00", "xz"},
 }
 

@@ -1,6 +1,8 @@
 package files
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -31,6 +33,24 @@ func TestUnpack(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// pzstd writes a frame to be skipped, which holds the length of the next one, before each frame (RFC 8878, 3.1.2).
+func TestUnpackSkippedFrames(t *testing.T) {
+	var stream []byte
+	for _, text := range []string{"one\n", "two\n"} {
+		frame := fixtures.Zstandard(t, text)
+		stream = append(stream, "P*M\x18\x04\x00\x00\x00"...)
+		stream = append(binary.LittleEndian.AppendUint32(stream, uint32(len(frame))), frame...)
+	}
+	u, err := Unpack(bytes.NewReader(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	if got, err := io.ReadAll(u); err != nil || string(got) != "one\ntwo\n" || u.Packing != "Zstandard" {
+		t.Errorf("%q of %q, %v", got, u.Packing, err)
 	}
 }
 

@@ -149,7 +149,8 @@ func (o option) check(fs *pflag.FlagSet) error {
 		return nil
 	}
 	for _, name := range strings.Fields(o.tag.Get("not")) {
-		if set(flag) && set(fs.Lookup(name)) {
+		other := fs.Lookup(name)
+		if set(flag) && set(other) && other.Value.String() != "0" { // a number of 0 turns its flag off
 			return Usagef("-%s does not go with -%s: leave one of the two out", o.name, name)
 		}
 	}

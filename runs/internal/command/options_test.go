@@ -20,7 +20,7 @@ type toyOptions struct {
 	How      string   `flag:"how" default:"static" choice:"static cache dynamic" help:"<HOW> to score"`
 	Resume   bool     `flag:"resume" help:"go on"`
 	Retry    bool     `flag:"retry" with:"resume" help:"try again what is <unk>"`
-	Seed     uint64   `flag:"seed" default:"1" not:"resume how" help:"seed <N>"`
+	Seed     uint64   `flag:"seed" default:"1" not:"resume how offset" help:"seed <N>"`
 	Offset   int64    `flag:"offset" help:"start there"`
 	Metrics  []string `flag:"metric" default:"bleu" list:"," choice:"bleu chrf" help:"<METRICS>"`
 	Set      []string `flag:"set" help:"<KEY=VALUE> of one key"`
@@ -46,8 +46,10 @@ func TestRead(t *testing.T) {
 	if diff := cmp.Diff(want, f, cmp.AllowUnexported(toyOptions{})); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := toy.Read(&toyOptions{}, []string{"-run=x", "-seed=3", "-resume=false"}, nil); err != nil {
-		t.Errorf("-resume=false counts as given: %v", err)
+	for _, off := range []string{"-resume=false", "-offset=0"} {
+		if _, err := toy.Read(&toyOptions{}, []string{"-run=x", "-seed=3", off}, nil); err != nil {
+			t.Errorf("%s counts as given: %v", off, err)
+		}
 	}
 	if fs.Changed("seed") || !fs.Changed("jobs") {
 		t.Error("the flag set does not know what was given")
@@ -89,6 +91,7 @@ func TestReadErrors(t *testing.T) {
 		"-run=x -resume=false -retry": "-retry goes with -resume",
 		"-run=x -seed=3 -resume":      "-seed does not go with -resume: leave one of the two out",
 		"-how=cache -run=x -seed=3":   "-seed does not go with -how: leave one of the two out",
+		"-offset=1 -run=x -seed=3":    "-seed does not go with -offset: leave one of the two out",
 	} {
 		_, err := toy.Read(&toyOptions{}, strings.Fields(args), nil)
 		if ExitCode(err) != 2 || err.Error() != want {
