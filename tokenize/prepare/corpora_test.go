@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
@@ -296,5 +297,42 @@ func TestFolderByLink(t *testing.T) {
 	f, err := openFolder(link, "")
 	if err != nil || len(f.files) != 1 || f.files[0].Path != "de-en.tgz" {
 		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// TestLinksInFolder: links in the folder of downloads are followed, in circles too, and no file is listed twice.
+func TestLinksInFolder(t *testing.T) {
+	folder, elsewhere := t.TempDir(), t.TempDir()
+	for _, made := range []string{filepath.Join(folder, "own"), filepath.Join(elsewhere, "deep")} {
+		if err := os.Mkdir(made, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(made, "x.tgz"), []byte("x"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{
+		filepath.Join(folder, "linked"):            elsewhere,
+		filepath.Join(folder, "again"):             filepath.Join(folder, "own"),
+		filepath.Join(folder, "nowhere"):           filepath.Join(folder, "missing"),
+		filepath.Join(elsewhere, "deep", "circle"): folder,
+	} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(folder)
+	f, err := openFolder(".", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range f.files {
+		if got = append(got, s.Path); !files.Exists(f.path(s)) {
+			t.Errorf("%s is not at %s", s.Path, f.path(s))
+		}
+	}
+	if diff := cmp.Diff([]string{"own/x.tgz", "linked/deep/x.tgz"}, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -28,37 +28,16 @@ type folder struct {
 	archives map[string]*archive
 }
 
-// openFolder lists the files of a folder, except those below without.
+// openFolder lists the files of a folder, except those below without. It follows links, and lists no folder twice.
 func openFolder(root, without string) (*folder, error) {
 	f := &folder{root: root, archives: map[string]*archive{}}
-	root, err := filepath.EvalSymlinks(root) // WalkDir lists nothing of a link
-	if err != nil {
-		return nil, err
+	var err error
+	seen := map[string]bool{}
+	for names := []string{"."}; len(names) > 0 && err == nil; names = names[1:] {
+		var links []string
+		links, err = f.list(names[0], without, seen)
+		names = append(names, links...)
 	}
-	err = filepath.WalkDir(root, func(p string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case p != root && strings.HasPrefix(entry.Name(), "."):
-			if entry.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case entry.IsDir() && same(p, without):
-			return fs.SkipDir
-		case entry.IsDir():
-			return nil
-		case len(f.files) == most:
-			return fmt.Errorf("%s holds more than %d files: name the folder of the archives alone", root, most)
-		}
-		info, err := os.Stat(p) // of what a link leads to
-		if err != nil || !info.Mode().IsRegular() {
-			return nil
-		}
-		name, err := filepath.Rel(root, p)
-		f.files = append(f.files, source{filepath.ToSlash(name), info.Size(), info.ModTime().UTC()})
-		return err
-	})
 	slices.SortFunc(f.files, func(a, b source) int {
 		if d := strings.Count(a.Path, "/") - strings.Count(b.Path, "/"); d != 0 {
 			return d
@@ -66,6 +45,47 @@ func openFolder(root, without string) (*folder, error) {
 		return strings.Compare(a.Path, b.Path)
 	})
 	return f, err
+}
+
+// list adds the files of the subfolder of a name, unless it was seen, and returns the names of links to folders in it.
+func (f *folder) list(name, without string, seen map[string]bool) (links []string, err error) {
+	base, err := filepath.Abs(filepath.Join(f.root, name)) // for seen
+	if err == nil {
+		base, err = filepath.EvalSymlinks(base) // WalkDir lists nothing of a link
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(base, func(p string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case p != base && strings.HasPrefix(entry.Name(), "."):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir() && (seen[p] || same(p, without)):
+			return fs.SkipDir
+		case entry.IsDir():
+			seen[p] = true
+			return nil
+		case len(f.files) == most:
+			return fmt.Errorf("%s holds more than %d files: name the folder of the archives alone", f.root, most)
+		}
+		below, err := filepath.Rel(base, p)
+		at := filepath.Join(name, below)
+		info, missing := os.Stat(p) // of what a link leads to
+		switch {
+		case missing != nil:
+		case info.IsDir():
+			links = append(links, at)
+		case info.Mode().IsRegular():
+			f.files = append(f.files, source{filepath.ToSlash(at), info.Size(), info.ModTime().UTC()})
+		}
+		return err
+	})
+	return links, err
 }
 
 // same reports whether two paths are one folder.
