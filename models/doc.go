@@ -9,9 +9,9 @@
 // Tsvetkov (2019), as their program has it: LSTMs, general attention and input feeding.
 //
 // A [LanguageModel] reads running text in columns, chunk by chunk, and carries its state from one to the next as a
-// value of its own ([Carried]). [AWDLSTM] is the model of Merity, Keskar and Socher (2018); its [Noise] may change
-// between chunks. [QRNN] has quasi-recurrent layers in their place. [TransformerXL] is that of Dai et al. (2019); its
-// [XLContext] may change too.
+// value of its own ([Carried]). [AWDLSTM] is the model of Merity, Keskar and Socher (2018); its rates of dropout may
+// change between chunks. [QRNN] has quasi-recurrent layers in their place. [TransformerXL] is that of Dai et al. (2019);
+// its [XLContext] may change too.
 //
 // # Caveats
 //

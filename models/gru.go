@@ -79,7 +79,10 @@ func (m *GRU) layer(w gruWeights, x_TBI, h_BH torch.Tensor, s *torch.Stream) (ou
 	if !h_BH.Defined() {
 		h_BH = torch.Zeros(m.DType, m.device, columns, width)
 	}
-	if m.device != torch.CPU && steps > 0 {
+	if steps == 0 {
+		return torch.Zeros(m.DType, m.device, 0, columns, width), h_BH
+	}
+	if m.device != torch.CPU {
 		return torch.GRU(x_TBI, h_BH, w.input, torch.Dropout(w.hidden, m.WeightDrop, s), w.inputBias, w.hiddenBias)
 	}
 	fromInput_TB3H := torch.Linear(x_TBI, w.input, w.inputBias)

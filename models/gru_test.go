@@ -71,6 +71,13 @@ func TestGRUCarriesItsState(t *testing.T) {
 		for i := range end {
 			near(t, "carried state", last[i], end[i], 1e-12)
 		}
+		empty, same := m.Forward(models.Chunk{Columns: x.Columns}, carried, nil)
+		if empty.Hidden.Size(0) != 0 {
+			t.Errorf("an empty chunk has %d states", empty.Hidden.Size(0))
+		}
+		for i := range carried {
+			near(t, "state carried by an empty chunk", same[i], carried[i], 0)
+		}
 	})
 }
 

@@ -69,7 +69,7 @@ func (e *Encoder) encode(word []byte) []byte {
 			end = len(units)
 		}
 		e.raw = binary.NativeEndian.AppendUint32(e.raw,
-			uint32(e.vocabulary.ID(unsafe.String(unsafe.SliceData(units), end))))
+			uint32(e.vocabulary.wordID(unsafe.String(unsafe.SliceData(units), end))))
 		units = units[min(end+1, len(units)):]
 	}
 	return e.raw
@@ -109,5 +109,5 @@ func (e *Encoder) unitID(unit string, last bool) int32 {
 	if !last {
 		unit += e.bpe.separator
 	}
-	return e.vocabulary.ID(unit)
+	return e.vocabulary.wordID(unit)
 }

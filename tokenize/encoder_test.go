@@ -21,7 +21,7 @@ func TestEncoder(t *testing.T) {
 		words.AddLine("a</w> </w>b ab</w>") // what also marks the end of a word
 	}
 	lines = append(lines, "", " ", strings.Repeat("lang", 5_000)+" w1", "unseen ß 日本語 a</w>b </w> ab</w> a日b é",
-		"</w>ab x@@ab@@")
+		"</w>ab x@@ab@@", "a <pad> is no padding")
 	current, _, err := Learn(words, LearnOptions{Merges: 200})
 	if err != nil {
 		t.Fatal(err)

@@ -176,13 +176,21 @@ func (v *Vocabulary) Counts() []float64 {
 
 func (v *Vocabulary) has(id int32) bool { return id >= 0 && int(id) < len(v.tokens) }
 
-// Encode turns tokens into ids. It adds no end of sentence.
+// Encode turns the tokens of a text into ids, never into padding. It adds no end of sentence.
 func (v *Vocabulary) Encode(tokens []string) []int32 {
 	ids := make([]int32, len(tokens))
 	for i, token := range tokens {
-		ids[i] = v.ID(token)
+		ids[i] = v.wordID(token)
 	}
 	return ids
+}
+
+// wordID is the id of a token of a text. There the padding token is an unknown word, since models pass over padding.
+func (v *Vocabulary) wordID(token string) int32 {
+	if id := v.ID(token); id != Pad {
+		return id
+	}
+	return Unk
 }
 
 // Decode turns ids into tokens, special ones included.

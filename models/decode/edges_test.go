@@ -39,6 +39,31 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	})
 }
 
+// TestBatchesLeaveNothing: what a batch needed is given back before the next, and not only at the search's end.
+func TestBatchesLeaveNothing(t *testing.T) {
+	eachModel(t, func(t *testing.T, f *fixture) {
+		o := small()
+		o.BatchSentences = 2
+		for _, model := range []decode.Model{f.model, plain{f.model}} {
+			searcher, err := decode.New(model, f.scorer(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := slices.Repeat([][]int32{{5, 7}}, 16) // batches of one size
+			var alive []int64
+			err = searcher.SearchEach(t.Context(), s, decode.Constraints{Of: make([]decode.Constraint, len(s))},
+				func(int, []decode.Hypothesis, error) { alive = append(alive, torch.LiveHandles()) })
+			searcher.Free()
+			if err != nil || len(alive) != len(s) {
+				t.Fatalf("%v, %d translations", err, len(alive))
+			}
+			if first, last := alive[1], alive[len(s)-1]; last != first {
+				t.Errorf("%d tensors live in the first batch and %d in the last", first, last)
+			}
+		}
+	})
+}
+
 // TestOutOfMemoryLeavesNothing: a search that runs out of memory at any place leaves no tensors, so that a server that
 // goes on has what it had before.
 func TestOutOfMemoryLeavesNothing(t *testing.T) {

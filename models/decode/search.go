@@ -239,7 +239,9 @@ func (s *Searcher) batch(
 			return nil
 		}
 		if !unchanged(order, keep, before) {
+			reordering := torch.OpenScope()
 			decoding.Reorder(order, keep)
+			reordering.Close()
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
-	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -169,12 +168,7 @@ func (t *Translator) encode(side *bitext.Side, line string) (ids []int32, symbol
 	if n := len(symbols) + 1; n > positions {
 		return nil, nil, tooLong(n, "symbols")
 	}
-	ids = side.Vocabulary.Encode(symbols)
-	if slices.Contains(ids, tokenize.Pad) {
-		return nil, nil, fmt.Errorf("it holds %s, which stands for no word: remove it",
-			side.Vocabulary.Token(tokenize.Pad))
-	}
-	return ids, symbols, nil
+	return side.Vocabulary.Encode(symbols), symbols, nil
 }
 
 // readable says why a raw line is not worked on at all.
