@@ -113,7 +113,13 @@ func (e *Factored) factor(weights map[string]torch.Tensor, rows []string) error 
 	weights[e.name+".u"], weights[e.name+".v"] = u_VK.MulScalar(1/e.c), v_DK
 	for _, name := range rows {
 		rows_RD := weights[name].Detach().To(torch.Float64, torch.CPU)
-		weights[name] = rows_RD.MatMul(v_DK).Div(s_K.MulScalar(e.c))
+		scaled_RK := rows_RD.MatMul(v_DK).Div(s_K.MulScalar(e.c).ClampMin(1e-30))
+		product_RD := scaled_RK.Mul(s_K.MulScalar(e.c)).MatMul(v_DK.Transpose(0, 1))
+		if off, limit := largest(product_RD.Sub(rows_RD)), tolerance*largest(rows_RD); off > limit {
+			return fmt.Errorf("%s is no product with the %d singular values of an output matrix of %d rows: choose a "+
+				"method that keeps it whole, such as adaptive", name, s_K.Size(0), w_VD.Size(0))
+		}
+		weights[name] = scaled_RK
 	}
 	if e.gain.Defined() {
 		gain := s_K.MaxDim(0, true)

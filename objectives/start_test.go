@@ -182,5 +182,16 @@ func TestStartFromTooFewWords(t *testing.T) {
 			!strings.Contains(err.Error(), "no product of 4 singular values") {
 			t.Errorf("the error is %v", err)
 		}
+		p, q = config(20, 31, 2), config(20, 31, 2)
+		s.Method = "adaptive"
+		clusters := layer(t, s, p)
+		s.Method = "adaptive+spectrum"
+		factored := layer(t, s, q)
+		defer release(clusters, p)
+		defer release(factored, q)
+		if err := factored.StartFrom(clusters, p.Params.Map()); err == nil ||
+			!strings.Contains(err.Error(), "no product with the ") {
+			t.Errorf("the error of clusters is %v", err)
+		}
 	})
 }

@@ -67,6 +67,30 @@ func TestContinuousLossAtTheEdges(t *testing.T) {
 	})
 }
 
+// TestContinuousLossShowsNaN: a model that broke must be seen in its loss, one number or a whole row.
+func TestContinuousLossShowsNaN(t *testing.T) {
+	torch.Test(t, func() {
+		bad := float32(math.NaN())
+		for _, kind := range continuousKinds {
+			for _, row := range [][]float32{{bad, 1, 2}, {1, bad, 3}, {bad, bad, bad}} {
+				for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
+					o := kind.options
+					o.Ignore, o.Scale = -1, 1
+					if o.Kind == torch.MaxMargin {
+						o.Negatives = torch.FromInt64s([]int64{2}, device, 1)
+					}
+					loss, nll := torch.ContinuousLoss(torch.FromFloat32s(row, device, 1, 3).To(dtype, device),
+						sphere(torch.NewStream(5, "broken"), 3, 3).To(dtype, device),
+						torch.FromInt64s([]int64{1}, device, 1), o)
+					if loss.AllFinite() || nll.AllFinite() {
+						t.Errorf("%s, %v, %v: loss %v, by row %v", kind.name, dtype, row, loss.Item(), nll.Float64s())
+					}
+				}
+			}
+		}
+	})
+}
+
 // TestContinuousLossAtZero: kappa = 0 has the uniform density, and raw gradient -e.
 func TestContinuousLossAtZero(t *testing.T) {
 	torch.Test(t, func() {

@@ -194,8 +194,12 @@ func TestPackedRows(t *testing.T) {
 	defer torch.SetThreads(0)
 	torch.Test(t, func() {
 		s := torch.NewStream(4, "test")
+		for _, size := range [][2]int64{{2048, 496}, {1500, 284}} { // zeros come first and say nothing of those to come
+			zeros := torch.Zeros(torch.Float32, device, size[1], size[0])
+			torch.Pack(zeros).Linear(s.Normal(0, 1, torch.Float32, device, 1, size[0]), torch.Tensor{}, false)
+		}
 		for _, size := range [][2]int64{{31, 47}, {128, 512}, {512, 128}, {256, 1024}, {2048, 512}, {512, 2048}, {512, 3000},
-			{4096, 65}, {400, 64}, {391, 300}} {
+			{4096, 65}, {400, 64}, {391, 300}, {2048, 496}, {1500, 284}} {
 			in, out := size[0], size[1]
 			w, b := s.Normal(0, 1, torch.Float32, device, out, in), s.Normal(0, 1, torch.Float32, device, out)
 			p, x := torch.Pack(w), s.Normal(0, 1, torch.Float32, device, 200, in)

@@ -78,11 +78,14 @@ class Loss {
   }
 
  private:
-  static double cosine(const Row &r, double dot) { return r.kappa > kNoDirection ? dot / r.kappa : 0; }
+  // NaN counts as a direction, so that it shows in the loss.
+  static bool has_direction(const Row &r) { return !(r.kappa <= kNoDirection); }
+
+  static double cosine(const Row &r, double dot) { return has_direction(r) ? dot / r.kappa : 0; }
 
   // Adds the gradient of factor times the target's cosine c: (e - c u)/kappa.
   static RowTerms with_cosine(RowTerms t, const Row &r, double c, double factor) {
-    if (r.kappa > kNoDirection) {
+    if (has_direction(r)) {
       t.target += factor / r.kappa;
       t.hidden -= factor * c / (r.kappa * r.kappa);
     }
@@ -123,10 +126,10 @@ class Loss {
   RowTerms max_margin(const Row &r) const {
     const double c = cosine(r, r.dot), other = cosine(r, r.wrong), margin = lambda1_ + other - c;
     RowTerms t = {0, 1 - c, 0, 0, 0};
-    if (!r.has_wrong || !(margin > 0)) return t;
+    if (!r.has_wrong || margin <= 0) return t;
     t.loss = margin;
     t = with_cosine(t, r, c, -1);
-    if (r.kappa > kNoDirection) {
+    if (has_direction(r)) {
       t.wrong = 1 / r.kappa;
       t.hidden -= other / (r.kappa * r.kappa);
     }
@@ -163,9 +166,10 @@ AP_KERNEL(void, products_double, const double *h, const double *e, const double 
   products_of(h, e, n, M, square, dot, wrong, distance2);
 }
 
-// |h| where the squares leave the range of float64.
+// |h| where the sum of its squares leaves the range of float64.
 template <class T>
-double scaled_norm(const T *h, int64_t M) {
+double scaled_norm(const T *h, int64_t M, double square) {
+  if (std::isnan(square)) return square;
   double top = 0, sum = 0;
   for (int64_t i = 0; i < M; ++i) top = std::max(top, std::fabs(static_cast<double>(h[i])));
   if (top == 0 || !(top <= std::numeric_limits<double>::max())) return top;
@@ -230,7 +234,7 @@ double rows(const Job &job, const at::Tensor &h_NM, const at::Tensor &table_VM, 
       double square;
       Row r;
       RowKernels<T>::products(row, e, n, M, &square, &r.dot, &r.wrong, &r.distance2);
-      r.kappa = square > 1e-290 && square < 1e290 ? std::sqrt(square) : scaled_norm(row, M);
+      r.kappa = square > 1e-290 && square < 1e290 ? std::sqrt(square) : scaled_norm(row, M, square);
       r.has_wrong = other >= 0;
       const RowTerms t = job.loss(r);
       losses[i] = t.loss;

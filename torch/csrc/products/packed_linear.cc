@@ -59,20 +59,22 @@ StepPanels panels_in_blocks(const at::Tensor &w_OI, int64_t block) {
 }
 
 // How many inputs oneDNN sums at a time for more than few() rows, with AVX-512: whatever their number, but by the
-// weight's shape. A product by panels with the same blocks has the same bits. They are found by trying; 0 where none of
-// those known is right.
-int64_t blocks_of_onednn(const at::Tensor &w_OI) {
+// shape [O,I] of the weight. A product by panels with the same blocks has the same bits. They are found by trying; 0
+// where none of those known is right.
+int64_t blocks_of_onednn(int64_t O, int64_t I) {
   static std::mutex mutex;
   static std::map<std::pair<int64_t, int64_t>, int64_t> found;
   const std::lock_guard<std::mutex> lock(mutex);
-  const int64_t O = w_OI.size(0), I = w_OI.size(1);
   if (const auto known = found.find({O, I}); known != found.end()) return known->second;
   const int64_t tried_O = std::min<int64_t>(O, 64);  // outputs that are compared
   const at::Tensor x_NI = at::arange((few() + 1) * I, at::kDouble).mul(1.3).sin().to(at::kFloat).view({few() + 1, I});
+  // A weight of its own, since zeros or NaN in the caller's would say nothing of the blocks.
+  const at::Tensor w_TI = at::arange(tried_O * I, at::kDouble).mul(0.7).cos().to(at::kFloat).view({tried_O, I});
+  const at::Tensor w_OI = w_TI.repeat({(O + tried_O - 1) / tried_O, 1}).narrow(0, 0, O);
   const at::Tensor want = packed_linear(x_NI, pack_weight(w_OI), {}, false).narrow(0, 0, kAtOnce).narrow(1, 0, tried_O);
   int64_t &block = found[{O, I}] = 0;
   for (const int64_t tried : {I, int64_t{1024}, int64_t{512}, int64_t{256}, (I + 1) / 2}) {
-    const StepPanels panels = panels_in_blocks(w_OI.narrow(0, 0, tried_O), tried);
+    const StepPanels panels = panels_in_blocks(w_TI, tried);
     const at::Tensor got = at::empty({kAtOnce, tried_O}, x_NI.options());
     for (int64_t p = 0; p < panels.count(); ++p)
       block_sums(panels, p, x_NI.const_data_ptr<float>(), I, got.mutable_data_ptr<float>() + panels.begin(p), tried_O, kAtOnce);
@@ -93,7 +95,7 @@ class Searched : public c10::intrusive_ptr_target {
       tried_ = true;
       // With AVX2 oneDNN's own sums are other ones for other rows.
       const bool alike = isa() == ISA::avx512 && at::globalContext().hasMKLDNN() && w_OI_.numel() > 0;
-      const int64_t block = alike ? blocks_of_onednn(w_OI_) : w_OI_.size(1);
+      const int64_t block = alike ? blocks_of_onednn(w_OI_.size(0), w_OI_.size(1)) : w_OI_.size(1);
       if (block > 0) panels_ = panels_in_blocks(w_OI_, block);
     }
     drop_plain();
