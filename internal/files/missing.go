@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // NoFolder is the error of a folder that is missing, or that is a file; nil where it is there.
@@ -22,19 +23,40 @@ func NoFolder(path string) error {
 }
 
 // Missing returns err, or, if a missing file caused it, an error that names the file or the first missing folder above
-// it, and wraps err.
+// it, or the file in the place of such a folder, and wraps err.
 func Missing(err error) error {
 	var path *fs.PathError
-	if !errors.As(err, &path) || !errors.Is(path, fs.ErrNotExist) {
+	if !errors.As(err, &path) {
 		return err
 	}
-	said := "there is no file " + path.Path
-	if folder := filepath.Dir(path.Path); folder != path.Path {
-		if _, other := os.Stat(folder); errors.Is(other, fs.ErrNotExist) {
-			said = "there is no folder " + folder + ", and so no " + path.Path
+	var said string
+	switch {
+	case errors.Is(path, syscall.ENOTDIR):
+		at := path.Path
+		info, other := os.Stat(at)
+		for ; errors.Is(other, syscall.ENOTDIR); info, other = os.Stat(at) {
+			at = filepath.Dir(at)
 		}
+		if other != nil || info.IsDir() {
+			return err
+		}
+		said = wantsFolder(at)
+	case errors.Is(path, fs.ErrNotExist):
+		said = "there is no file " + path.Path
+		if folder := filepath.Dir(path.Path); folder != path.Path {
+			if _, other := os.Stat(folder); errors.Is(other, fs.ErrNotExist) {
+				said = "there is no folder " + folder + ", and so no " + path.Path
+			}
+		}
+	default:
+		return err
 	}
 	return &missingError{strings.Replace(err.Error(), path.Error(), said, 1), err}
+}
+
+// wantsFolder says that a file is in the way.
+func wantsFolder(file string) string {
+	return file + " is a file, where a folder is wanted: name another path, or remove the file"
 }
 
 type missingError struct {

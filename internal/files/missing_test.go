@@ -38,4 +38,14 @@ func TestMissing(t *testing.T) {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
 	}
+	inTheWay := file + " is a file, where a folder is wanted: name another path, or remove the file"
+	for _, path := range []string{file + "/", file + "/x", file + "/a/x"} {
+		_, err := os.Open(path)
+		if err = Missing(err); err == nil || err.Error() != inTheWay {
+			t.Errorf("%s: %v, want %s", path, err, inTheWay)
+		}
+	}
+	if err := Missing(os.MkdirAll(file, 0o777)); err == nil || err.Error() != inTheWay {
+		t.Errorf("a folder of the file's name: %v, want %s", err, inTheWay)
+	}
 }

@@ -63,6 +63,8 @@ func Create(path string) (*Writer, error) {
 			return nil, err
 		}
 		return &Writer{temp: device, path: path, device: true}, nil
+	} else if err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a folder, where a file is wanted: name another path, or remove the folder", path)
 	} else if err == nil {
 		if standard := Stream(path); standard != nil {
 			return &Writer{temp: standard, path: path, stream: true}, nil
@@ -158,7 +160,7 @@ func MakeFolder(path string) error {
 	for folder := filepath.Clean(path); ; folder = filepath.Dir(folder) {
 		info, err := os.Stat(folder)
 		if err == nil && !info.IsDir() {
-			return fmt.Errorf("%s is a file, where a folder is wanted: name another path, or remove the file", folder)
+			return errors.New(wantsFolder(folder))
 		}
 		if err == nil || folder == filepath.Dir(folder) {
 			break

@@ -26,7 +26,8 @@ func TestWrite(t *testing.T) {
 	}
 	// Errors know nothing of temporary names.
 	for name, want := range map[string]string{"none/f": "open none/f: no such file or directory",
-		"taken": "write taken: file exists", "f/g": "open f/g: not a directory"} {
+		"taken": "taken is a folder, where a file is wanted: name another path, or remove the folder",
+		"f/g":   "open f/g: not a directory"} {
 		err := Write(filepath.Join(folder, filepath.FromSlash(name)), nil)
 		if err == nil || strings.ReplaceAll(err.Error(), folder+"/", "") != want {
 			t.Errorf("%s: %v, want %s", name, err, want)

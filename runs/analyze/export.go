@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -35,7 +34,7 @@ func (s *subject) list() *vectors.List {
 // project writes a matrix for the projector, the number-th of count (from 0), and returns its entry in the
 // configuration.
 func (s *subject) project(folder string, number, count int, norms []float64) (entry string, err error) {
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if err := files.MakeFolder(folder); err != nil {
 		return "", err
 	}
 	prefix := ""

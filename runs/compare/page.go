@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -158,7 +157,7 @@ func (c *comparison) sections() (all []section) {
 // pictures writes all charts into a folder, each as a file with the name of its title, without the figure that follows
 // a colon.
 func (c *comparison) pictures(folder string) (count int, err error) {
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if err := files.MakeFolder(folder); err != nil {
 		return 0, files.DiskFull(err)
 	}
 	taken := map[string]int{}

@@ -137,7 +137,7 @@ func run(ctx context.Context, o Options) (*Counts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(o.To, 0o777); err != nil {
+	if err := files.MakeFolder(o.To); err != nil {
 		return nil, fmt.Errorf("the folder of -to: %w", err)
 	}
 	lock, err := files.Lock(o.To)

@@ -6,7 +6,6 @@ import (
 	"html"
 	"image/color"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -128,7 +127,7 @@ func Draw(name, title string, columns int, charts ...*Chart) []Plot {
 
 // Save writes plots into a folder, which is made where it is missing.
 func Save(folder string, plots []Plot) error {
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if err := files.MakeFolder(folder); err != nil {
 		return err
 	}
 	for _, p := range plots {

@@ -110,7 +110,7 @@ type Report struct {
 	Every       int  `toml:"every" default:"0" range:"[0,inf)" help:"updates between measures of the output matrix; 0 takes them at each validation"`
 	Plots       bool `toml:"plots" default:"true" help:"draw plots and report.html"`
 	TensorBoard bool `toml:"tensorboard" default:"true" help:"write an event file for TensorBoard"`
-	Test        bool `toml:"test" default:"true" help:"score the test texts when training has ended; with false they are left alone, and resuming the finished run with true scores them"`
+	Test        bool `toml:"test" default:"true" help:"score the test texts when training has ended; with false they are left alone, and resuming the finished run with true scores them, as it does with another test text"`
 	Samples     int  `toml:"samples" default:"5" range:"[0,1000]" help:"translations or continuations kept at each validation"`
 }
 

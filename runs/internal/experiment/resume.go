@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/aperture-ml/aperture/internal/files"
@@ -118,8 +119,10 @@ func (s *Settings) finished() error {
 	if err != nil {
 		return err
 	}
-	untested := !s.previous.Report.Test && s.Config.Report.Test // testing is all that is asked for
-	raise, ended := toRaise(s.previous, &s.Config, results)
+	before, now := s.previous, &s.Config
+	untested := now.Report.Test && (!before.Report.Test || slices.ContainsFunc(now.Data.Test,
+		func(text string) bool { return !slices.Contains(before.Data.Test, text) })) // testing is all that is asked for
+	raise, ended := toRaise(before, now, results)
 	if ended && !untested {
 		return &finishedError{s.Out, results, raise}
 	}

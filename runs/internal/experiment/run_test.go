@@ -214,6 +214,7 @@ func TestResumeFrom(t *testing.T) {
 }
 
 func TestResumeFinished(t *testing.T) {
+	files := []string{"-steps=50", "-data=" + t.TempDir()}
 	for _, test := range []struct {
 		start   []string
 		updates int64
@@ -225,6 +226,9 @@ func TestResumeFinished(t *testing.T) {
 		{[]string{"-steps=50"}, 50, 2, []string{"-steps=40"}, "train.steps (-steps, now 40)"},
 		{[]string{"-steps=50"}, 50, 2, []string{"-epochs=9"}, "train.steps (-steps, now 50)"},
 		{[]string{"-steps=50"}, 50, 2, []string{"-steps=60"}, ""},
+		{files, 50, 2, []string{"-test=test,other"}, ""},
+		{files, 50, 2, []string{"-test=other", "-set=report.test=false"}, "train.steps (-steps, now 50)"},
+		{append(files, "-test=test,other"), 50, 2, []string{"-test=test"}, "train.steps (-steps, now 50)"},
 		{[]string{"-steps=50", "-epochs=2"}, 50, 2, []string{"-steps=60"}, "train.epochs (-epochs, now 2)"},
 		{[]string{"-steps=50", "-epochs=2"}, 50, 2, nil,
 			"train.steps (-steps, now 50) and train.epochs (-epochs, now 2)"},
