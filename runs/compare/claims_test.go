@@ -84,6 +84,11 @@ func TestClaims(t *testing.T) {
 		!strings.Contains(out, "| 0.025 |") {
 		t.Errorf("%v: another number of seeds than planned:\n%s", err, out)
 	}
+	write(t, scores, "method,measure,values\nmle,test.x.bleu,10\nspectrum,test.x.bleu,11\ncosreg,test.x.bleu,10\n")
+	if out, _, err = compared(t, "-claims", file, scores); err != nil || strings.Contains(out, "NaN") ||
+		!strings.Contains(out, "| +1.00 (– to –) | – | – | +0.90 | too weak to tell |") {
+		t.Errorf("%v: with one seed:\n%s", err, out)
+	}
 }
 
 func TestClaimsRefuse(t *testing.T) {

@@ -193,7 +193,8 @@ func (c *comparison) scatters() (all []*chart.Chart) {
 			if len(texts) > 1 {
 				s.Name += fmt.Sprintf(", text %d (%s)", s.Shape+1, of.runs[0].results.Run)
 			}
-			drawn.Add(s.Numbered(methodHue(of.method())))
+			same := slices.IndexFunc(c.rows, func(r *row) bool { return r.method() == of.method() })
+			drawn.Add(s.Numbered(c.rows[same].hue))
 		}
 		if r.Settings > 1 && !drawn.Empty() {
 			all = append(all, drawn)

@@ -48,6 +48,9 @@ func (r request) compareWith(hyps []string, refs [][]string, out, errw io.Writer
 			return err
 		}
 		found := significance.Bootstrap(base, system, 0, 0)
+		if math.IsNaN(found.P) {
+			return errors.New("a paired test resamples lines, and there is one: give more lines")
+		}
 		before, after := found.Baseline.Score, found.System.Score
 		if _, bleu := metric.(score.BLEUOptions); bleu && max(before, after) < score.NearZero {
 			fmt.Fprintf(errw, "score: both BLEU are below %d: neither system translates, and p does not make one the "+

@@ -216,7 +216,7 @@ func TestCompareAndFrequencies(t *testing.T) {
 		bad.WriteString(strings.Replace(line, "bit the man", "saw a cat", 1) + "\n")
 	}
 	dir := folder(t, map[string]string{"ref": refs.String(), "bad": bad.String(), "same": good.String(),
-		"dots": strings.Repeat(".\n", 60), "short": "a\n", "train": "the the dog\n"})
+		"dots": strings.Repeat(".\n", 60), "short": "a\n", "line": "The dog bit\n", "train": "the the dog\n"})
 	t.Chdir(dir)
 	answer := func(in string, args ...string) (code int, out, errs string) {
 		var o, e strings.Builder
@@ -241,6 +241,10 @@ func TestCompareAndFrequencies(t *testing.T) {
 	if code, _, errs = answer(good.String(), "-ref=ref", "-compare=dots", "-tok=none"); code != 0 ||
 		strings.Contains(errs, "neither") {
 		t.Errorf("one translates: exit %d, %s", code, errs)
+	}
+	if code, _, errs = answer("The dog sat\n", "-ref=line", "-compare=line", "-metric=chrf"); code != 1 ||
+		!strings.Contains(errs, "there is one: give more lines") {
+		t.Errorf("a paired test of one line: exit %d, %q", code, errs)
 	}
 	if code, _, errs = answer(good.String(), "-ref=ref", "-compare=short"); code != 1 ||
 		!strings.Contains(errs, "short has 1 lines and standard input 60") {

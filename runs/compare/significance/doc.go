@@ -24,6 +24,7 @@
 // is below 0.05 in about 9 of 100 cases (TestFalseAlarms). Paired.OneTailed is that p, for comparison with other
 // papers.
 //
-// sacreBLEU gives a system that equals the baseline the smallest p that its samples allow, because no difference
-// exceeds none; here p is 1 then.
+// sacreBLEU gives a system that equals the baseline, or differs from it in few segments, the smallest p that its
+// samples allow, because no difference exceeds the observed one; here p is 1 for equal systems, and randomisation
+// counts equal differences.
 package significance

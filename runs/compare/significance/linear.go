@@ -112,16 +112,24 @@ func (f *Fit) solve(scores [][]float64, control int, level float64, seeds bool) 
 		return false
 	}
 	f.Seeds, f.Freedom, f.Deviation = seeds, count-terms, math.NaN()
-	squares := 0.0
+	squares, largest := 0.0, 0.0
 	each(scores, func(row, seed int, x float64) {
+		largest = max(largest, math.Abs(x))
 		x -= effects.AtVec(row)
 		if seeds && seed > 0 {
 			x -= effects.AtVec(rows + seed - 1)
 		}
 		squares += x * x
 	})
+	// What rounding leaves of constants is no difference.
+	exact := func(x float64) float64 {
+		if math.Abs(x) <= 1e-12*largest {
+			return 0
+		}
+		return x
+	}
 	if f.Freedom > 0 {
-		f.Deviation = math.Sqrt(squares / float64(f.Freedom))
+		f.Deviation = exact(math.Sqrt(squares / float64(f.Freedom)))
 	}
 	f.Contrasts = make([]Contrast, rows)
 	for row := range scores {
@@ -136,7 +144,7 @@ func (f *Fit) solve(scores [][]float64, control int, level float64, seeds bool) 
 		if factor.SolveVecTo(&solved, weights) != nil {
 			return false
 		}
-		estimate := effects.AtVec(row) - effects.AtVec(control)
+		estimate := exact(effects.AtVec(row) - effects.AtVec(control))
 		f.Contrasts[row] = contrast(estimate, f.Deviation*math.Sqrt(mat.Dot(weights, &solved)), float64(f.Freedom),
 			level)
 	}

@@ -173,6 +173,31 @@ func TestSeedsAndSentences(t *testing.T) {
 	}
 }
 
+// TestLinearOfConstants: what rounding leaves of equal constants is no difference, whatever the numbers of seeds.
+func TestLinearOfConstants(t *testing.T) {
+	for _, x := range []float64{13828478, 20000, 600, 0.1, 24221193} {
+		for few := 2; few <= 10; few++ {
+			for many := 2; many <= 10; many++ {
+				of := func(x float64) []float64 { return slices.Repeat([]float64{x}, 10) }
+				scores := [][]float64{of(math.NaN()), of(math.NaN()), of(2 * x)}
+				for seed := range few {
+					scores[0][seed] = x
+				}
+				for seed := range many {
+					scores[1][seed] = x
+				}
+				fit := Linear(scores, 0, 0.05)
+				if c := fit.Contrasts[1]; c.Estimate != 0 || c.P != 1 {
+					t.Errorf("%v with %d and %d seeds: difference %v, p %v", x, few, many, c.Estimate, c.P)
+				}
+				if c := fit.Contrasts[2]; !near(c.Estimate, x) || c.P != 0 {
+					t.Errorf("%v and twice it with %d and %d seeds: difference %v, p %v", x, few, many, c.Estimate, c.P)
+				}
+			}
+		}
+	}
+}
+
 // TestFalseAlarms simulates 600 comparisons of systems that do not differ, and counts how often each test says at 0.05
 // that they do. A right test gives 3 to 7 in 100 in 97 of 100 such simulations; sacreBLEU's one-tailed bootstrap gives
 // more.

@@ -14,11 +14,11 @@ type Paired struct {
 	Baseline, System score.Result // each with its interval
 	// P is the probability of a difference of scores at least as large, to either side, were both systems the same but for
 	// chance.
-	P float64
+	P float64 // NaN for two different translations of one segment, whose resamples are all the same
 	// OneTailed is what sacreBLEU gives for P. It compares sizes of differences with their mean size, and rejects nearly
 	// twice as often as its level says where the systems are alike.
 	OneTailed float64
-	// Low to High holds 95 % of the resampled differences, system less baseline.
+	// Low to High holds 95 % of the resampled differences, system less baseline. NaN where P is.
 	Low, High float64
 }
 
@@ -59,6 +59,9 @@ func Bootstrap(baseline, system score.Counted, samples int, seed uint64) Paired 
 	}
 	slices.Sort(differences)
 	p.Low, p.High = within95(differences)
+	if len(baseline.Counts) == 1 && observed > 0 {
+		p.P, p.Low, p.High = math.NaN(), math.NaN(), math.NaN()
+	}
 	return p
 }
 
@@ -101,18 +104,17 @@ func equal(a, b score.Counted) bool {
 // DefaultTrials is sacreBLEU's number of trials of approximate randomisation.
 const DefaultTrials = 10000
 
-// Randomisation compares two systems by approximate randomisation (Riezler and Maxwell, 2005), as sacreBLEU 2.6.0 does:
-// in each trial it exchanges the two systems' segments by the toss of a coin each, and P = (1 + the number of trials
-// whose absolute difference exceeds that of the systems) / (1 + trials). trials 0 means 10000, and seed 0 means 12345.
+// Randomisation compares two systems by approximate randomisation (Riezler and Maxwell, 2005), with the tosses of
+// sacreBLEU 2.6.0: in each trial it exchanges the two systems' segments by the toss of a coin each, and P = (1 + the
+// number of trials whose absolute difference is at least that of the systems) / (1 + trials). sacreBLEU counts those
+// that exceed it, which is the same unless few segments differ. Then trials repeat the systems' own difference, and P
+// would be as small as can be. trials 0 means 10000, and seed 0 means 12345.
 func Randomisation(baseline, system score.Counted, trials int, seed uint64) (p float64) {
 	if trials == 0 {
 		trials = DefaultTrials
 	}
 	if seed == 0 {
 		seed = score.DefaultSeed
-	}
-	if equal(baseline, system) {
-		return 1
 	}
 	coins := coins{generator: score.NewPCG64(seed)}
 	whole, other := baseline.Score(nil), system.Score(nil)
@@ -139,7 +141,7 @@ func Randomisation(baseline, system score.Counted, trials int, seed uint64) (p f
 		for j := range b {
 			b[j] = sums[j] - a[j] // counts are whole numbers: this is exact
 		}
-		if math.Abs(baseline.Score(a).Score-baseline.Score(b).Score) > observed {
+		if math.Abs(baseline.Score(a).Score-baseline.Score(b).Score) >= observed {
 			larger++
 		}
 	}

@@ -2,9 +2,11 @@ package significance
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,6 +135,34 @@ func TestEqualSystems(t *testing.T) {
 	}
 	if p := Randomisation(c, c, 100, 3); p != 1 {
 		t.Errorf("the randomisation: p is %g", p)
+	}
+}
+
+// TestFewDifferences: where k sentences differ, all for the better, the exact p of randomisation is 2/2^k. One
+// sentence gives the bootstrap nothing to judge by.
+func TestFewDifferences(t *testing.T) {
+	refs := make([]string, 400)
+	for i := range refs {
+		refs[i] = fmt.Sprintf("a b c d e%d f", i)
+	}
+	better := counted(t, score.BLEUOptions{}, refs, refs)
+	for k, want := range map[int]float64{1: 1, 2: 0.5, 4: 0.125} {
+		worse := slices.Clone(refs)
+		for i := range k {
+			worse[7*i] = "a b c x f"
+		}
+		base := counted(t, score.BLEUOptions{}, worse, refs)
+		if p := Randomisation(base, better, 0, 0); math.Abs(p-want) > 0.02 {
+			t.Errorf("%d of 400 sentences differ: p is %v, and the exact one %v", k, p, want)
+		}
+	}
+	one := counted(t, score.BLEUOptions{}, refs[:1], refs[:1])
+	other := counted(t, score.BLEUOptions{}, []string{"a b c d x f"}, refs[:1])
+	if b := Bootstrap(other, one, 0, 0); !math.IsNaN(b.P) || !math.IsNaN(b.Low) || !math.IsNaN(b.High) {
+		t.Errorf("the bootstrap of one sentence: %+v", b)
+	}
+	if p := Randomisation(other, one, 0, 0); p != 1 {
+		t.Errorf("the randomisation of one sentence: p is %v", p)
 	}
 }
 
