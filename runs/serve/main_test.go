@@ -176,6 +176,10 @@ func TestLibreTranslate(t *testing.T) {
 			t.Errorf("%s answers %s", path, says(answer))
 		}
 	}
+	if status, answer, h := ask(t, server.Client(), server.URL+"/", formType, "q=x"); status != 405 ||
+		says(answer) != `{"error":"Method Not Allowed"}` || h.Get("Allow") != "GET" {
+		t.Errorf("a form for the page: %d, %s, %v", status, says(answer), h)
+	}
 	_, answer, _ = ask(t, server.Client(), server.URL+"/translate", jsonType,
 		`{"q":"x","source":"`+target+`","target":"`+source+`"}`)
 	if says(answer) != `{"error":"`+source+` is not available as a target language from `+target+`"}` {

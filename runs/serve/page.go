@@ -28,8 +28,7 @@ var policy = sync.OnceValue(func() string {
 
 func (a *app) page(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET")
-		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+		a.handle(libre, http.MethodGet, nil)(w, r) // which refuses it
 		return
 	}
 	h := w.Header()

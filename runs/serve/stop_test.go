@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -104,6 +105,24 @@ func TestGrace(t *testing.T) {
 	}
 	release()
 	if err := <-stopped; err == nil || !strings.Contains(err.Error(), "raise -grace") {
+		t.Error(err)
+	}
+}
+
+// TestUnusedConnection: a connection on which no request has come makes no stop fail.
+func TestUnusedConnection(t *testing.T) {
+	a := started(t, "-grace", "200ms")
+	address, stop := listening(t, a)
+	unused, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unused.Close()
+	later := &http.Client{Transport: &http.Transport{}} // an answer to which comes when unused has been accepted
+	if status, _, _ := ask(t, later, "http://"+address+"/health", "", ""); status != 200 {
+		t.Errorf("/health answers %d", status)
+	}
+	if err := stop(); err != nil {
 		t.Error(err)
 	}
 }

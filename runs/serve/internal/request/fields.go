@@ -3,6 +3,7 @@ package request
 import (
 	"bytes"
 	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,9 +41,9 @@ func Read(r *http.Request, body []byte) (Fields, error) {
 		return nil, &Error{http.StatusUnsupportedMediaType, "request",
 			fmt.Sprintf("the body is of type %s: send application/json or a form", files.ShownAtMost(100, kind))}
 	}
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, Invalid("the address cannot be read: %v", err)
+	if packed := r.Header.Get("Content-Encoding"); packed != "" && !strings.EqualFold(packed, "identity") {
+		return nil, &Error{http.StatusUnsupportedMediaType, "request",
+			fmt.Sprintf("the body is packed with %s: send it unpacked", files.ShownAtMost(100, packed))}
 	}
 	f := Fields{}
 	switch {
@@ -58,14 +59,40 @@ func Read(r *http.Request, body []byte) (Fields, error) {
 			return nil, err
 		}
 	default:
-		form, err := url.ParseQuery(string(body))
-		if err != nil {
-			return nil, Invalid("the form cannot be read: %v; JSON wants the header Content-Type: application/json", err)
-		}
-		f.addForm(form)
+		f.addForm(parseForm(string(body)))
 	}
-	f.addForm(values)
+	f.addForm(parseForm(r.URL.RawQuery))
 	return f, f.check()
+}
+
+// parseForm reads a form as browsers do (WHATWG URL, 5.1). To net/url a semicolon is an error, and so is a percent sign
+// without two digits behind it; both are ordinary text here.
+func parseForm(text string) url.Values {
+	values := url.Values{}
+	for pair := range strings.SplitSeq(text, "&") {
+		if name, value, _ := strings.Cut(pair, "="); pair != "" {
+			values.Add(unescape(name), unescape(value))
+		}
+	}
+	return values
+}
+
+func unescape(text string) string {
+	text = strings.ReplaceAll(text, "+", " ")
+	if !strings.Contains(text, "%") {
+		return text
+	}
+	out := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		if text[0] == '%' && len(text) > 2 {
+			if b, err := hex.DecodeString(text[1:3]); err == nil {
+				out, text = append(out, b...), text[3:]
+				continue
+			}
+		}
+		out, text = append(out, text[0]), text[1:]
+	}
+	return string(out)
 }
 
 func (f Fields) addForm(values map[string][]string) {
