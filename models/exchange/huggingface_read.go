@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/internal/safetensors"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
@@ -116,7 +117,7 @@ func (d *directory) readFace(g Given) (*Model, error) {
 
 // name gives the model its languages, where they make sense as the endings of files.
 func (m *Model) name(source, target string) {
-	if source == "" || target == "" || source == target || strings.ContainsAny(source+target, "/ \t\n\\\x00") {
+	if source == target || !bitext.IsLanguage(source) || !bitext.IsLanguage(target) {
 		source, target = "source", "target"
 		m.Notes = append(m.Notes, "it names no languages: they are called source and target; -src and -tgt name them")
 	}
@@ -236,7 +237,11 @@ func (m *Model) takeFace(c faceConfig, weights map[string]Tensor, source, target
 		}
 		bias[to.theirs[tokenize.Pad]] = bannedBias
 	}
-	m.embed(from, to, encoder, decoder, output, bias, c.Scaled != nil && *c.Scaled)
+	scaled := c.Kind != "marian" // as in transformers where the file does not say
+	if c.Scaled != nil {
+		scaled = *c.Scaled
+	}
+	m.embed(from, to, encoder, decoder, output, bias, scaled)
 	if c.Kind == "marian" && weights[encoderPositions].Values != nil && weights[decoderPositions].Values != nil {
 		m.Positions = Table
 	} else {

@@ -129,7 +129,7 @@ func readSettings(text []byte) settings {
 		item, isItem := strings.CutPrefix(strings.TrimLeft(line, " "), "- ")
 		switch {
 		case isItem && key != "":
-			c[key] = append(c[key], unquoted(item))
+			c[key] = append(c[key], unquoted(uncommented(item)))
 		case line == "" || line[0] == ' ' || line[0] == '#':
 		default:
 			name, value, found := strings.Cut(line, ":")
@@ -137,7 +137,7 @@ func readSettings(text []byte) settings {
 				continue
 			}
 			key = name
-			if value = strings.TrimSpace(value); value == "" || value == "[]" {
+			if value = uncommented(strings.TrimSpace(value)); value == "" || value == "[]" {
 				continue
 			}
 			if list, ok := strings.CutPrefix(value, "["); ok {
@@ -150,6 +150,17 @@ func readSettings(text []byte) settings {
 		}
 	}
 	return c
+}
+
+// uncommented takes a comment from behind a value, unless quotes may hold what looks like one.
+func uncommented(value string) string {
+	if strings.HasPrefix(value, "#") {
+		return ""
+	}
+	if at := strings.Index(value, " #"); at >= 0 && value[0] != '"' && value[0] != '\'' {
+		value = strings.TrimRight(value[:at], " ")
+	}
+	return value
 }
 
 func (c settings) text(key, otherwise string) string {

@@ -131,6 +131,24 @@ func TestUnscaledEmbeddings(t *testing.T) {
 	folder := t.TempDir()
 	marianFace(t, folder)
 	change(t, folder, "config.json", `"scale_embedding":true`, `"scale_embedding":false`)
+	unscaled(t, folder)
+	change(t, folder, "config.json", `"scale_embedding":false,`, ``) // which is the default of its class
+	unscaled(t, folder)
+
+	want := fixture("all", false, false) // of a class whose default is true
+	folder, _ = writeFace(t, want)
+	change(t, folder, "config.json", `"scale_embedding"`, `"not_said"`)
+	m, err := Read(folder, anyText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.Tensors[decoderEmbedding], m.Tensors[decoderEmbedding]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func unscaled(t *testing.T, folder string) {
+	t.Helper()
 	m, err := Read(folder, anyText)
 	if err != nil {
 		t.Fatal(err)
@@ -386,6 +404,33 @@ func TestMarianDepth(t *testing.T) {
 	marianArchive(t, folder, func(yml string) string { return strings.Replace(yml, "enc-depth: 1", "enc-depth: 100000000", 1) })
 	if _, err := Read(folder, anyText); err == nil || !strings.Contains(err.Error(), "dec-depth is 100000000, and networks") {
 		t.Errorf("it gives %v", err)
+	}
+}
+
+// TestComments: what stands behind a value in Marian's YAML is no part of it.
+func TestComments(t *testing.T) {
+	c := readSettings([]byte("beam-size: 6  # as trained\nnormalize: 0.6 # so\nnone: # nothing\nvocabs: # two\n" +
+		"  - a.yml # one\n  - b#.yml\nlist: [1, 2] # both\nquoted: \"a # b\"\n"))
+	want := settings{"beam-size": {"6"}, "normalize": {"0.6"}, "vocabs": {"a.yml", "b#.yml"}, "list": {"1", "2"},
+		"quoted": {"a # b"}}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLanguageNames: a name that would be code, or a command to a terminal, is none.
+func TestLanguageNames(t *testing.T) {
+	for _, name := range []string{"en\"+__import__(\"os\")+\"", "\x1b[31m", "a/b", "..", "", "a b", "ä\n", "-x"} {
+		m := &Model{}
+		if m.name(name, "de"); m.Text.Source != "source" || m.Text.Target != "target" || len(m.Notes) != 1 {
+			t.Errorf("%q names a language: %+v", name, m.Text)
+		}
+	}
+	for _, name := range []string{"en", "zh-Hans", "pt_BR", "deu+nld", "sr@latin", "한국어", "en.2"} {
+		m := &Model{}
+		if m.name(name, "de"); m.Text.Source != name || len(m.Notes) != 0 {
+			t.Errorf("%q names no language", name)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package translation
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/models"
@@ -52,8 +51,9 @@ func (s Settings) Check() error {
 		return errors.New("data.source and data.target must name languages")
 	case d.Source == d.Target:
 		return fmt.Errorf("data.source and data.target are both %q: they must differ", d.Source)
-	case strings.ContainsAny(d.Source+d.Target, "/ \t"):
-		return errors.New("data.source and data.target are the endings of file names: they hold no slash or space")
+	case !bitext.IsLanguage(d.Source) || !bitext.IsLanguage(d.Target):
+		return errors.New("data.source and data.target are the endings of file names: they hold letters, digits and " +
+			"._@+- alone")
 	case d.Lowercase && d.Truecase:
 		return errors.New("data.truecase = true has nothing to do where data.lowercase = true: set one of them to " +
 			"false")

@@ -1,7 +1,15 @@
 package bitext
 
+import "regexp"
+
 // TokenizerFolder is the folder of a run that holds codes, vocabularies and target vectors.
 const TokenizerFolder = "tokenizer"
+
+// language is what names a language: files end so, and programs that come with an export name it.
+var language = regexp.MustCompile(`^[\pL\pN][\pL\pN._@+-]*$`)
+
+// IsLanguage reports whether a text can name a language: a letter or digit, and then these and ._@+- alone.
+func IsLanguage(text string) bool { return language.MatchString(text) }
 
 // TextSettings are the keys of the section data that say how raw lines become symbols.
 type TextSettings struct {
