@@ -183,6 +183,25 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestTwoMergesOfAPair: the later one counts, as in Hugging Face's tokenizers.
+func TestTwoMergesOfAPair(t *testing.T) {
+	ids := map[string]int{"bc": 256, "ab": 257}
+	for i, letter := range printable {
+		ids[string(letter)] = i
+	}
+	vocabulary, err := json.Marshal(ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := Read(bytes.NewReader(vocabulary), "vocab.json", strings.NewReader("b c\na b\nb c\n"), "merges.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := k.Encode("abc"), []int32{257, int32(ids["c"])}; !slices.Equal(got, want) {
+		t.Errorf("abc gives %v, want %v", got, want)
+	}
+}
+
 // TestLongWord needs less than quadratic time.
 func TestLongWord(t *testing.T) {
 	if n := len(tokenizer(t).Encode(strings.Repeat("ein", 300_000))); n == 0 {

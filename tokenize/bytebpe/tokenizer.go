@@ -145,7 +145,7 @@ func (t *Tokenizer) readMerges(r io.Reader) error {
 	return nil
 }
 
-// join enters a merge; a pair that has one keeps that.
+// join enters a merge. Of two merges of a pair the later counts, as in Hugging Face's tokenizers.
 func (t *Tokenizer) join(rank int32, left, right string) error {
 	var pair [2]int32
 	for i, unit := range []string{left, right} {
@@ -159,9 +159,7 @@ func (t *Tokenizer) join(rank int32, left, right string) error {
 	if !known {
 		return fmt.Errorf("the vocabulary has no unit %.80q, which this merge makes", left+right)
 	}
-	if _, twice := t.merges[pair]; !twice {
-		t.merges[pair] = merge{rank, id}
-	}
+	t.merges[pair] = merge{rank, id}
 	return nil
 }
 

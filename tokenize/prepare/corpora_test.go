@@ -300,6 +300,16 @@ func TestFolderByLink(t *testing.T) {
 	}
 }
 
+// TestLongerInLowerCase: names that are no UTF-8, and letters whose small form has more bytes.
+func TestLongerInLowerCase(t *testing.T) {
+	for name, want := range map[string]string{"D\xe9p\xf4t \xe9t\xe9.ZIP": "D\xe9p\xf4t \xe9t\xe9",
+		"ȺȺȺȺȺ.zip": "ȺȺȺȺȺ", "x.Tar.GZ": "x", ".zip": ""} {
+		if got, isArchive := stem("a/" + name); got != want || !isArchive {
+			t.Errorf("the stem of %q is %q, %v", name, got, isArchive)
+		}
+	}
+}
+
 // TestLinksInFolder: links in the folder of downloads are followed, in circles too, and no file is listed twice.
 func TestLinksInFolder(t *testing.T) {
 	folder, elsewhere := t.TempDir(), t.TempDir()

@@ -120,8 +120,8 @@ var endings = []string{".tar.gz", ".tgz", ".tar", ".zip"}
 func stem(p string) (name string, isArchive bool) {
 	name = path.Base(p)
 	for _, ending := range endings {
-		if cut, ok := strings.CutSuffix(strings.ToLower(name), ending); ok {
-			return name[:len(cut)], true
+		if at := len(name) - len(ending); at >= 0 && strings.EqualFold(name[at:], ending) {
+			return name[:at], true
 		}
 	}
 	return name, false
