@@ -335,7 +335,7 @@ func TestCheck(t *testing.T) {
 		"does not translate":          func(s *translation.Settings) { s.Model.Kind = "qrnn" },
 		"must name languages":         func(s *translation.Settings) { s.Text.Target = "" },
 		"they must differ":            func(s *translation.Settings) { s.Text.Target = "en" },
-		"no slash or space":           func(s *translation.Settings) { s.Text.Target = "de/at" },
+		"letters, digits and ._@+- alone":           func(s *translation.Settings) { s.Text.Target = "de/at" },
 		`data.source_units = "bpe"`:   func(s *translation.Settings) { s.Text.SourceUnits = "word" },
 		"where data.lowercase = true": func(s *translation.Settings) { s.Text.Lowercase, s.Text.Truecase = true, true },
 		"5 and data.target_size = 0":  func(s *translation.Settings) { s.Text.SourceSize = 5 },
