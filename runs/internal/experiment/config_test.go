@@ -197,7 +197,7 @@ func TestValidate(t *testing.T) {
 		"decode.max_length_b=0":                                      "decode.max_length_a",
 		"data.source=":                                               "data.source",
 		"data.valid=":                                                "data.valid",
-		"data.target=d/e":                                            "slash",
+		"data.target=d/e":                                            "letters, digits and",
 		"model.width=31":                                             "model.width",
 		"model.width=30":                                             "model.heads",
 		"model.width=8,model.heads=8":                                "",
