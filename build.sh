@@ -682,6 +682,14 @@ build() {
 # signals and deadlines too.
 go_test() { go test -json -count=1 -timeout 20m -vet=off -p=$((jobs + 1)) "$@" 2>&1; }
 
+# Names the files that gofmt would change, and fails if there are any.
+formatted() {
+    local files
+    files=$("$(go env GOROOT)/bin/gofmt" -l .) && [[ -z $files ]] && return
+    echo "gofmt would change:" $files
+    return 1
+}
+
 # All tests; those of the kernels once more without AVX-512, where there is AVX-512 and the caller has not chosen; and
 # those of all that computes once more on the checked device. What is left out of the repetitions is quite the same in
 # them, since it searches, is built, is read or is sent without a kernel or a device of its own, tries Go's collector,
@@ -693,6 +701,7 @@ test_events() {
     local kernels=(./torch ./objectives ./models ./models/decode) same_kernels="TestSGDTrainsTheSpectrum|$same"
     local on_device=("${kernels[@]}" ./models/language ./models/translation) same_device="ProgramOfTheGuide|TestLSTMThreads|TestAttentionalThreads|$same"
     phase_end build $((SECONDS * 1000)) 0 "$$"
+    phase gofmt formatted 2>&1 || status=1
     phase 'go vet' go vet ./... 2>&1 || status=1
     phase tests go_test ./runs/internal/train ./... || status=1  # the longest first, so that it does not end alone
     if [[ -z ${APERTURE_ISA:-} ]] && processor_has avx512f avx512bw avx512cd avx512dq avx512vl; then

@@ -105,21 +105,23 @@ func (e *Factored) factor(weights map[string]torch.Tensor, rows []string) error 
 	w_VD := weights[matrix].Detach().To(torch.Float64, torch.CPU)
 	delete(weights, matrix)
 	u_VK, s_K, v_DK := decompose(w_VD, e.s.Size(0))
-	product_VD := u_VK.Mul(s_K).MatMul(v_DK.Transpose(0, 1))
-	if off, limit := largest(product_VD.Sub(w_VD)), tolerance*largest(w_VD); off > limit {
+	lost := func(factor_NK, whole_ND torch.Tensor) bool { // whether the factor, with s and V, is not the whole
+		product_ND := factor_NK.Mul(s_K).MatMul(v_DK.Transpose(0, 1))
+		return largest(product_ND.Sub(whole_ND)) > tolerance*largest(whole_ND)
+	}
+	if lost(u_VK, w_VD) {
 		return fmt.Errorf("an output matrix of %d rows, among them that of padding, is no product of %d singular values: "+
 			"choose a method that keeps it whole, such as mle", w_VD.Size(0), s_K.Size(0))
 	}
 	weights[e.name+".u"], weights[e.name+".v"] = u_VK.MulScalar(1/e.c), v_DK
 	for _, name := range rows {
 		rows_RD := weights[name].Detach().To(torch.Float64, torch.CPU)
-		scaled_RK := rows_RD.MatMul(v_DK).Div(s_K.MulScalar(e.c).ClampMin(1e-30))
-		product_RD := scaled_RK.Mul(s_K.MulScalar(e.c)).MatMul(v_DK.Transpose(0, 1))
-		if off, limit := largest(product_RD.Sub(rows_RD)), tolerance*largest(rows_RD); off > limit {
+		factor_RK := rows_RD.MatMul(v_DK).Div(s_K.ClampMin(1e-30))
+		if lost(factor_RK, rows_RD) {
 			return fmt.Errorf("%s is no product with the %d singular values of an output matrix of %d rows: choose a "+
 				"method that keeps it whole, such as adaptive", name, s_K.Size(0), w_VD.Size(0))
 		}
-		weights[name] = scaled_RK
+		weights[name] = factor_RK.MulScalar(1 / e.c)
 	}
 	if e.gain.Defined() {
 		gain := s_K.MaxDim(0, true)

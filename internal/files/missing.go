@@ -33,14 +33,14 @@ func Missing(err error) error {
 	switch {
 	case errors.Is(path, syscall.ENOTDIR):
 		at := path.Path
-		info, other := os.Stat(at)
-		for ; errors.Is(other, syscall.ENOTDIR); info, other = os.Stat(at) {
+		for _, other := os.Stat(at); errors.Is(other, syscall.ENOTDIR); _, other = os.Stat(at) {
 			at = filepath.Dir(at)
 		}
-		if other != nil || info.IsDir() {
+		no := NoFolder(at)
+		if no == nil {
 			return err
 		}
-		said = wantsFolder(at)
+		said = no.Error()
 	case errors.Is(path, fs.ErrNotExist):
 		said = "there is no file " + path.Path
 		if folder := filepath.Dir(path.Path); folder != path.Path {
@@ -52,11 +52,6 @@ func Missing(err error) error {
 		return err
 	}
 	return &missingError{strings.Replace(err.Error(), path.Error(), said, 1), err}
-}
-
-// wantsFolder says that a file is in the way.
-func wantsFolder(file string) string {
-	return file + " is a file, where a folder is wanted: name another path, or remove the file"
 }
 
 type missingError struct {

@@ -38,7 +38,7 @@ func TestMissing(t *testing.T) {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
 	}
-	inTheWay := file + " is a file, where a folder is wanted: name another path, or remove the file"
+	inTheWay := file + " is a file, and a folder is wanted"
 	for _, path := range []string{file + "/", file + "/x", file + "/a/x"} {
 		_, err := os.Open(path)
 		if err = Missing(err); err == nil || err.Error() != inTheWay {

@@ -57,15 +57,17 @@ func Stream(path string) *os.File {
 // what is written at once: a file of its name would take its place. /dev/stdout does so also where it is directed into
 // a file.
 func Create(path string) (*Writer, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+	switch info, err := os.Stat(path); {
+	case err != nil: // CreateTemp says what hinders a new file
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a folder, where a file is wanted: name another path, or remove the folder", path)
+	case !info.Mode().IsRegular():
 		device, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			return nil, err
 		}
 		return &Writer{temp: device, path: path, device: true}, nil
-	} else if err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s is a folder, where a file is wanted: name another path, or remove the folder", path)
-	} else if err == nil {
+	default:
 		if standard := Stream(path); standard != nil {
 			return &Writer{temp: standard, path: path, stream: true}, nil
 		}
@@ -160,7 +162,7 @@ func MakeFolder(path string) error {
 	for folder := filepath.Clean(path); ; folder = filepath.Dir(folder) {
 		info, err := os.Stat(folder)
 		if err == nil && !info.IsDir() {
-			return errors.New(wantsFolder(folder))
+			return fmt.Errorf("%s is a file, where a folder is wanted: name another path, or remove the file", folder)
 		}
 		if err == nil || folder == filepath.Dir(folder) {
 			break

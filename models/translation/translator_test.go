@@ -332,13 +332,13 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	for part, change := range map[string]func(*translation.Settings){
-		"does not translate":          func(s *translation.Settings) { s.Model.Kind = "qrnn" },
-		"must name languages":         func(s *translation.Settings) { s.Text.Target = "" },
-		"they must differ":            func(s *translation.Settings) { s.Text.Target = "en" },
-		"letters, digits and ._@+- alone":           func(s *translation.Settings) { s.Text.Target = "de/at" },
-		`data.source_units = "bpe"`:   func(s *translation.Settings) { s.Text.SourceUnits = "word" },
-		"where data.lowercase = true": func(s *translation.Settings) { s.Text.Lowercase, s.Text.Truecase = true, true },
-		"5 and data.target_size = 0":  func(s *translation.Settings) { s.Text.SourceSize = 5 },
+		"does not translate":              func(s *translation.Settings) { s.Model.Kind = "qrnn" },
+		"must name languages":             func(s *translation.Settings) { s.Text.Target = "" },
+		"they must differ":                func(s *translation.Settings) { s.Text.Target = "en" },
+		"letters, digits and ._@+- alone": func(s *translation.Settings) { s.Text.Target = "de/at" },
+		`data.source_units = "bpe"`:       func(s *translation.Settings) { s.Text.SourceUnits = "word" },
+		"where data.lowercase = true":     func(s *translation.Settings) { s.Text.Lowercase, s.Text.Truecase = true, true },
+		"5 and data.target_size = 0":      func(s *translation.Settings) { s.Text.SourceSize = 5 },
 		"data.codes splits words": func(s *translation.Settings) {
 			s.Text.Joint, s.Text.Codes, s.Text.SourceUnits, s.Text.TargetUnits = false, "codes", "word", "word"
 		},

@@ -200,12 +200,6 @@ func (e *endpoint) judge(s *scored, control string) (rows [][]string, planned bo
 		ps[k] = fit.Contrasts[k].P
 	}
 	levels, holm := significance.HolmLevels(ps, level), significance.Holm(ps)
-	at := func(level float64) string {
-		if math.IsNaN(level) {
-			return "–"
-		}
-		return strconv.FormatFloat(level, 'g', 2, 64)
-	}
 	m := measure{digits: 2}
 	if strings.HasSuffix(e.Measure, ".nll") {
 		m.digits = 4
@@ -223,10 +217,18 @@ func (e *endpoint) judge(s *scored, control string) (rows [][]string, planned bo
 		d := fit.Contrasts[k]
 		low, high := d.Interval(levels[k])
 		rows = append(rows, []string{e.Title, method, strconv.Itoa(len(base)), spread(base), spread(present(s.values[k])),
-			within(d.Estimate, low, high, m.digits), at(levels[k]), besideLevel(holm[k], level),
+			within(d.Estimate, low, high, m.digits), rounded(levels[k]), besideLevel(holm[k], level),
 			signed(published, m.digits), word(low, high, published)})
 	}
 	return rows, planned, nil
+}
+
+// rounded is a level with two significant digits, and a dash for none.
+func rounded(level float64) string {
+	if math.IsNaN(level) {
+		return fixed(level, 0)
+	}
+	return strconv.FormatFloat(level, 'g', 2, 64)
 }
 
 // besideLevel is p with the four digits of a look's level; beside 0.05 it is as in other tables.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -118,5 +119,33 @@ func TestIsotropyTable(t *testing.T) {
 	if err != nil || json.Unmarshal([]byte(out), &found) != nil || len(found.Isotropy) != 6 ||
 		found.Isotropy[0].Measure != "isotropy.i1" || found.Isotropy[0].Rho.Value() != -1 {
 		t.Errorf("-json: %v, %+v", err, found.Isotropy)
+	}
+}
+
+// TestScatterColours: a method's dots have the colour of its first row, also where rows of another method took the
+// method's own. The page finds by it which row they belong to.
+func TestScatterColours(t *testing.T) {
+	folder, corpus := t.TempDir(), corpusFolder(t)
+	for i, method := range []string{"mle", "mle", "mle", "vmf"} { // whose colour the third row of mle has
+		makeRun(t, folder, corpus, made{method: method, seed: 1, ppl: 10 + float64(i),
+			change: func(c *experiment.Config, r map[string]any) {
+				c.Train.LearningRate = 0.001 * float64(i+1)
+				r["isotropy"] = map[string]any{"i1": 0.9 - 0.1*float64(i), "i2": nil, "mean_cosine": nil,
+					"sigma_ratio": nil}
+			}})
+	}
+	page := filepath.Join(t.TempDir(), "page.html")
+	if _, _, err := compared(t, folder, "-quick", "-out", page); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	colour := regexp.MustCompile(`data-colour="(#[0-9A-F]+)" data-row="vmf`).FindSubmatch(text)
+	_, scatter, found := strings.Cut(string(text), "Isotropy and validation loss")
+	scatter, _, _ = strings.Cut(scatter, "<h2")
+	if colour == nil || !found || !strings.Contains(scatter, string(colour[1])) {
+		t.Errorf("the dots of vmf lack the colour %s of its row:\n%.2000s", colour, scatter)
 	}
 }

@@ -31,7 +31,6 @@ type app struct {
 	bodies   *intake       // that are arriving
 	slots    chan struct{} // of requests that have arrived
 	draining atomic.Bool
-	begun    atomic.Int64 // requests without an answer
 }
 
 // model is a run that is served: a translator, or a language model.

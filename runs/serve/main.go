@@ -161,14 +161,8 @@ func profiles() http.Handler {
 
 // serve answers callers of a listener until a signal stops it, and then what has been accepted.
 func (a *app) serve(listener net.Listener, stop, reload <-chan os.Signal) error {
-	handler := a.handler()
 	server := &http.Server{
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			a.begun.Add(1)
-			defer a.begun.Add(-1)
-			handler.ServeHTTP(w, r)
-		}),
-		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		Handler: a.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
 		WriteTimeout: a.flags.timeout + 60*time.Second, IdleTimeout: 120 * time.Second, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 	}
@@ -199,9 +193,9 @@ func (a *app) drain(server *http.Server, stop <-chan os.Signal) error {
 		case <-ctx.Done():
 		}
 	}()
-	err := server.Shutdown(ctx)            // waits for the requests that have begun
-	if err != nil && a.begun.Load() == 0 { // and for connections without one, which a caller keeps for later
-		server.Close()
+	err := server.Shutdown(ctx) // waits for the requests that have begun
+	if err != nil && a.metrics.begun.Load() == 0 {
+		server.Close() // what is left are connections without a request, which callers keep for later
 		ctx, err = context.Background(), nil
 	}
 	closed := a.close(ctx) // those that are left get an error

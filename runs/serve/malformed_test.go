@@ -58,7 +58,7 @@ func malformed(source, target string) []struct {
 		{"the other half", q(`"a\\\udc00\ud83d"`), 400},
 		{"no UTF-8", q("\"\xff\""), 400},
 		{"no UTF-8 in a form", post("/translate", formType, "q=%ff&source="+source+"&target="+target), 400},
-		{"a bad escape in a form", post("/translate", formType, "q=%zz"), 400},
+		{"JSON as a form", post("/translate", formType, `{"q":"a",`+pair+`}`), 400},
 		{"a bad form", post("/translate", "multipart/form-data; boundary=x", "--x\r\nrubbish"), 400},
 		{"a form without boundary", post("/translate", "multipart/form-data", "x"), 400},
 		{"XML", post("/translate", "text/xml", "<q/>"), 415},

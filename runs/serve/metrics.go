@@ -18,13 +18,13 @@ type metrics struct {
 	registry  *prometheus.Registry
 	requests  *prometheus.CounterVec
 	seconds   *prometheus.HistogramVec
-	inFlight  prometheus.Gauge
 	errors    *prometheus.CounterVec
 	sentences *prometheus.HistogramVec
 	padded    *prometheus.HistogramVec
 	took      *prometheus.HistogramVec
 	tokens    *prometheus.CounterVec
 	chars     atomic.Int64 // of texts that were translated
+	begun     atomic.Int64 // requests that are being answered
 }
 
 func newMetrics() *metrics {
@@ -40,8 +40,6 @@ func newMetrics() *metrics {
 		requests: counter("http_requests_total", "Requests by path and status.", "path", "status"),
 		seconds: histogram("http_request_duration_seconds", "Time from a request's header to its answer, by path.",
 			prometheus.ExponentialBuckets(0.001, 2, 17), "path"),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "aperture", Name: "http_requests_in_flight",
-			Help: "Requests that are being answered."}),
 		errors:    counter("errors_total", "Requests, batches and reloads that failed, by kind.", "kind"),
 		sentences: histogram("batch_sentences", "Sentences of a batch.", prometheus.ExponentialBuckets(1, 2, 10), "model"),
 		padded: histogram("batch_tokens", "Source tokens of a batch, padding included.",
@@ -52,7 +50,9 @@ func newMetrics() *metrics {
 	}
 	chars := prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "aperture", Name: "characters_total",
 		Help: "Characters of the texts that were translated."}, func() float64 { return float64(m.chars.Load()) })
-	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, m.errors, m.sentences, m.padded, m.took, m.tokens, chars,
+	inFlight := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "aperture", Name: "http_requests_in_flight",
+		Help: "Requests that are being answered."}, func() float64 { return float64(m.begun.Load()) })
+	m.registry.MustRegister(m.requests, m.seconds, inFlight, m.errors, m.sentences, m.padded, m.took, m.tokens, chars,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -109,8 +109,8 @@ func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 // count counts the requests of a path. Paths that are not the server's own share one name.
 func (m *metrics) count(path string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		m.inFlight.Inc()
-		defer m.inFlight.Dec()
+		m.begun.Add(1)
+		defer m.begun.Add(-1)
 		began, a := time.Now(), &answer{ResponseWriter: w}
 		next(a, r)
 		m.requests.WithLabelValues(path, strconv.Itoa(a.status)).Inc()

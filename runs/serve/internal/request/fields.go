@@ -46,6 +46,7 @@ func Read(r *http.Request, body []byte) (Fields, error) {
 			fmt.Sprintf("the body is packed with %s: send it unpacked", files.ShownAtMost(100, packed))}
 	}
 	f := Fields{}
+	looksLikeJSON := bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{"))
 	switch {
 	case kind == "multipart/form-data":
 		form, err := multipart.NewReader(bytes.NewReader(body), parameters["boundary"]).ReadForm(int64(len(body)) + partsBytes)
@@ -54,10 +55,12 @@ func Read(r *http.Request, body []byte) (Fields, error) {
 		}
 		defer form.RemoveAll()
 		f.addForm(form.Value)
-	case kind == "application/json" || kind == "" && bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")):
+	case kind == "application/json" || kind == "" && looksLikeJSON:
 		if err := f.addJSON(body); err != nil {
 			return nil, err
 		}
+	case looksLikeJSON:
+		return nil, Invalid("the form cannot be read: JSON wants the header Content-Type: application/json")
 	default:
 		f.addForm(parseForm(string(body)))
 	}

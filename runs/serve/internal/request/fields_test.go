@@ -25,6 +25,16 @@ func TestForm(t *testing.T) {
 	}
 }
 
+// TestJSONAsForm: curl -d sends JSON as a form.
+func TestJSONAsForm(t *testing.T) {
+	r := httptest.NewRequest("POST", "/", nil)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	f, err := Read(r, []byte(` {"q": "50% off"}`))
+	if err == nil || !strings.Contains(err.Error(), "JSON wants the header") {
+		t.Errorf("%v, %v", f, err)
+	}
+}
+
 // TestPackedBody: a body that is packed is of a type that is not read.
 func TestPackedBody(t *testing.T) {
 	r := httptest.NewRequest("POST", "/", nil)
